@@ -62,7 +62,7 @@ def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
     monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", len(X))
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         after = infocap.estimate(there(U), there(x), BASIS, method="raw")
-    monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 1e6)
+    monkeypatch.setattr("infocap.estimators._pipeline.DEVICE_FLOPS_PER_SECOND", 1e6)
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
     assert [(str(one), one.found) for one in beside.checks] == [
@@ -90,7 +90,7 @@ def test_mistakes_are_found_while_many_cores_work(monkeypatch):
     x, found = X.copy(), []
     x[5::97, 3] = -9999.0
     for least in (1000, 1):
-        monkeypatch.setattr("infocap.workflow._estimate.MANY_CORES", least)
+        monkeypatch.setattr("infocap.estimators._pipeline.MIN_CORES_FOR_CONCURRENT_CHECKS", least)
         with pytest.warns(infocap.errors.DataWarning, match="-9999"):
             checks = infocap.estimate(U, x, BASIS, method="raw").checks
         found.append([(str(one), one.found) for one in checks])
@@ -169,7 +169,7 @@ def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
     plain = infocap.estimate(U, X, BASIS, method="raw")
     sizes = replace(DEVICE_TILES, max_functions=rows, max_samples=300)
     monkeypatch.setattr("infocap.basis._product.DEVICE_TILES", sizes)
-    monkeypatch.setattr("infocap.estimators._evidence.FEW_READOUTS", few)
+    monkeypatch.setattr("infocap.estimators._evidence.MIN_READOUTS_FOR_DEVICE_MATRICES", few)
     basis = infocap.ProductBasis(BASIS.families, BASIS.indices)  # one that has no plan yet
     found = infocap.estimate(there(U), there(X), basis, method="raw")
     assert_allclose(found.raw, plain.raw, rtol=1e-12, atol=1e-14)

@@ -151,7 +151,9 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
     big = infocap.product_basis("legendre", 10, 8)
     u = infocap.draw(big, 256, seed=1)
     monkeypatch.setattr("os.sysconf", lambda name: 1_000_000 if name == "SC_PHYS_PAGES" else 1)
-    monkeypatch.setattr("infocap.workflow._estimate.LARGE_BYTES", 0)  # so that the machine is asked
+    monkeypatch.setattr(
+        "infocap.estimators._pipeline.BYTES_ON_ANY_MACHINE", 0
+    )  # so that the machine is asked
     with pytest.raises(
         ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
     ):

@@ -1,8 +1,7 @@
-"""Sequences: functions of delayed inputs, capacities of devices with memory, and error bars that hold there."""
+"""Sequences: functions of delayed inputs, capacities of devices with memory, and their error bars."""
 
 import pickle
 import re
-import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import combinations_with_replacement, groupby
@@ -12,7 +11,6 @@ import array_api_strict
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.polynomial.legendre import legval
 from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_lyapunov
@@ -20,7 +18,6 @@ from scipy.linalg import solve_discrete_lyapunov
 import infocap
 from infocap.basis._delayed import count_terms
 from infocap.errors import DataError, ParameterError
-from infocap.lab.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 LIBRARIES = [np, array_api_strict]
@@ -28,43 +25,50 @@ LIBRARIES = [np, array_api_strict]
 
 def network(u, n_nodes=8, radius=0.8, seed=0):
     """States (steps, nodes) of a small random tanh network driven by u (steps, inputs)."""
-    rng = np.random.default_rng(seed)
-    inside, outside = (
-        rng.standard_normal((n_nodes, n_nodes)),
-        0.5 * rng.standard_normal((n_nodes, u.shape[1])),
-    )
-    inside *= radius / np.abs(np.linalg.eigvals(inside)).max()
-    states, state = np.zeros((len(u), n_nodes)), np.zeros(n_nodes)
-    for t, now in enumerate(u):
-        state = states[t] = np.tanh(inside @ state + outside @ now)
-    return states + 0.02 * rng.standard_normal(states.shape)
+    generator = np.random.default_rng(seed)
+    between_nodes = generator.standard_normal((n_nodes, n_nodes))
+    from_inputs = 0.5 * generator.standard_normal((n_nodes, u.shape[1]))
+    between_nodes *= radius / np.abs(np.linalg.eigvals(between_nodes)).max()
+    states = np.zeros((len(u), n_nodes))
+    state = np.zeros(n_nodes)
+    for t, inputs in enumerate(u):
+        state = np.tanh(between_nodes @ state + from_inputs @ inputs)
+        states[t] = state
+    return states + 0.02 * generator.standard_normal(states.shape)
 
 
 def plain_terms(max_delay, n_inputs=1, min_delay=0, max_factors=None):
-    """Every function as a list of (input, delay, degree), by brute force."""
-    out = []
+    """Every function as a list of factors (input, delay, degree), by brute force."""
+    terms = []
     for degree, longest in max_delay.items():
-        places = [(delay, k) for delay in range(min_delay, longest + 1) for k in range(n_inputs)]
+        delays = range(min_delay, longest + 1)
+        places = [(delay, column) for delay in delays for column in range(n_inputs)]
         for chosen in combinations_with_replacement(places, degree):
-            term = [(k, delay, len(list(same))) for (delay, k), same in groupby(chosen)]
-            if max_factors is None or len(term) <= max_factors:
-                out.append(term)
-    return out
+            term = [
+                (column, delay, len(list(factors))) for (delay, column), factors in groupby(chosen)
+            ]
+            if max_factors is not None and len(term) > max_factors:
+                continue
+            terms.append(term)
+    return terms
 
 
 def plain_values(u, term, times):
     """One function of the sequence u at some times, from NumPy's own Legendre polynomials."""
-    out = np.ones(len(times))
-    for k, delay, degree in term:
-        out *= np.sqrt(2 * degree + 1) * legval(u[times - delay, k], [0] * degree + [1])
-    return out
+    values = np.ones(len(times))
+    for column, delay, degree in term:
+        coefficients = [0] * degree + [1]
+        values *= np.sqrt(2 * degree + 1) * legval(u[times - delay, column], coefficients)
+    return values
 
 
 def plain_label(term, n_inputs):
-    names = ["u"] if n_inputs == 1 else [f"u{k + 1}" for k in range(n_inputs)]
-    return "·".join(
-        f"P{degree}({names[k]}[t{f'-{delay}' if delay else ''}])" for k, delay, degree in term
-    )
+    names = ["u"] if n_inputs == 1 else [f"u{column + 1}" for column in range(n_inputs)]
+    factors = []
+    for column, delay, degree in term:
+        time = f"t-{delay}" if delay else "t"
+        factors.append(f"P{degree}({names[column]}[{time}])")
+    return "·".join(factors)
 
 
 SETS = [
@@ -84,42 +88,59 @@ def recorded():
 
 def by_loops(u, basis, times):
     """Values (times, functions) in the order of the basis, from the labels of brute force."""
-    found = {"1": np.ones(len(times))}
-    largest = {
-        d: int(basis.largest_delays[basis.degrees == d].max())
-        for d in set(basis.degrees.tolist()) - {0}
+    values = {"1": np.ones(len(times))}
+    degrees = set(basis.degrees.tolist()) - {0}
+    max_delay = {
+        degree: int(basis.largest_delays[basis.degrees == degree].max()) for degree in degrees
     }
-    for term in plain_terms(largest, basis.n_inputs):
-        found[plain_label(term, basis.n_inputs)] = plain_values(u, term, times)
-    return np.column_stack([found[label] for label in basis.labels])
+    for term in plain_terms(max_delay, basis.n_inputs):
+        values[plain_label(term, basis.n_inputs)] = plain_values(u, term, times)
+    return np.column_stack([values[label] for label in basis.labels])
+
+
+def raw_by_loops(u, x, basis, times):
+    """Raw capacities of readouts at some times."""
+    y = by_loops(u, basis, times)
+    frame, _ = np.linalg.qr(np.column_stack([np.ones(len(y)), x[times]]))
+    return np.sum((frame.T @ y) ** 2, axis=0) / len(y)
+
+
+@pytest.mark.parametrize(("n_inputs", "max_delay", "cuts"), SETS, ids=str)
+def test_labels_and_counts_are_those_of_a_plain_loop(n_inputs, max_delay, cuts):
+    basis = infocap.delayed_basis("legendre", n_inputs, max_delay, **cuts)
+    terms = plain_terms(max_delay, n_inputs, **cuts)
+    assert len(basis) == len(terms) + 1
+    assert count_terms(basis.families, max_delay, **cuts) == len(terms)
+    assert set(basis.labels) == {"1", *(plain_label(term, n_inputs) for term in terms)}
 
 
 @pytest.mark.parametrize("xp", LIBRARIES, ids=lambda xp: xp.__name__)
 @pytest.mark.parametrize(("n_inputs", "max_delay", "cuts"), SETS, ids=str)
-def test_values_labels_and_counts_are_those_of_a_plain_loop(n_inputs, max_delay, cuts, xp):
+def test_values_are_those_of_a_plain_loop(n_inputs, max_delay, cuts, xp):
     basis = infocap.delayed_basis("legendre", n_inputs, max_delay, **cuts)
-    terms = plain_terms(max_delay, n_inputs, **cuts)
-    assert len(basis) == len(terms) + 1 == count_terms(basis.families, max_delay, **cuts) + 1
-    assert set(basis.labels) == {"1", *(plain_label(term, n_inputs) for term in terms)}
     u = np.random.default_rng(0).uniform(-1, 1, (400, n_inputs))
     y = by_loops(u, basis, np.arange(basis.memory, 400))
+    assert_allclose(np.asarray(basis.values(xp.asarray(u))), y.T, atol=1e-12)
+
     z = np.random.default_rng(1).standard_normal((len(y), 3))
-    given, readouts = xp.asarray(u), xp.asarray(z)
-    assert_allclose(np.asarray(basis.values(given)), y.T, atol=1e-12)
-    assert_allclose(np.asarray(basis.project([(given, readouts)])), y.T @ z, atol=1e-10)
-    both = [
-        (given[: basis.memory + 150, :], readouts[:150, :]),
-        (given[150:, :], readouts[150:, :]),
-    ]
-    assert_allclose(np.asarray(basis.project(both)), y.T @ z, atol=1e-10)
+    inputs = xp.asarray(u)
+    readouts = xp.asarray(z)
+    at_once = basis.project([(inputs, readouts)])
+    assert_allclose(np.asarray(at_once), y.T @ z, atol=1e-10)
+    # The second block begins with the history of its first row.
+    first_block = (inputs[: basis.memory + 150, :], readouts[:150, :])
+    second_block = (inputs[150:, :], readouts[150:, :])
+    in_blocks = basis.project([first_block, second_block])
+    assert_allclose(np.asarray(in_blocks), y.T @ z, atol=1e-10)
 
 
 def test_functions_are_orthonormal_and_white():
     basis = infocap.delayed_basis("hermite", max_delay={1: 5, 2: 3})
     y = basis(np.random.default_rng(0).standard_normal((200_000, 1)))
     assert_allclose(y.T @ y / len(y), np.eye(len(basis)), atol=0.05)
-    one = y[:, basis.labels.index("He1(u[t])·He1(u[t-2])")]
-    assert abs(np.mean(one[1:] * one[:-1])) < 5 / np.sqrt(len(y))
+    product = y[:, basis.labels.index("He1(u[t])·He1(u[t-2])")]
+    autocorrelation = np.mean(product[1:] * product[:-1])
+    assert abs(autocorrelation) < 5 / np.sqrt(len(y))
 
 
 def test_a_basis_of_too_many_functions_is_refused_before_it_is_made():
@@ -155,51 +176,67 @@ def test_families_with_several_or_few_functions_per_degree(family):
 def test_raw_capacities_are_those_of_a_plain_loop_whatever_the_method(method, recorded):
     u, x, basis = recorded
     result = infocap.estimate(u[:, 0], x, basis, washout=50, method=method)
-    y = by_loops(u, basis, np.arange(50, len(u)))
-    q, _ = np.linalg.qr(np.column_stack([np.ones(len(y)), x[50:]]))
-    assert_allclose(result.raw, np.sum((q.T @ y) ** 2, axis=0) / len(y), atol=1e-12)
+    expected = raw_by_loops(u, x, basis, np.arange(50, len(u)))
+    assert_allclose(result.raw, expected, atol=1e-12)
     assert result.n_samples == len(u) - 50
     assert 4 < result.total < 9.5
 
 
+RUNS = [(0, 900), (900, 1500), (1500, 2500)]
+
+
 def test_runs_never_cross_a_border(recorded, tmp_path):
     u, x, basis = recorded
-    cuts = [(0, 900), (900, 1500), (1500, 2500)]
-    result = infocap.estimate(
-        [u[a:b] for a, b in cuts], [x[a:b] for a, b in cuts], basis, washout=40, method="raw"
-    )
-    times = np.concatenate([np.arange(a + 40, b) for a, b in cuts])
-    y = by_loops(u, basis, times)
-    q, _ = np.linalg.qr(np.column_stack([np.ones(len(y)), x[times]]))
-    assert_allclose(result.raw, np.sum((q.T @ y) ** 2, axis=0) / len(y), atol=1e-12)
-    for name, table in (("u", u), ("x", x)):
-        for number, (a, b) in enumerate(cuts):
-            np.save(tmp_path / f"{name}{number}.npy", table[a:b])
-    stored = [
-        [np.load(tmp_path / f"{name}{k}.npy", mmap_mode="r") for k in range(3)] for name in "ux"
-    ]
+    u_runs = [u[start:stop] for start, stop in RUNS]
+    x_runs = [x[start:stop] for start, stop in RUNS]
+    result = infocap.estimate(u_runs, x_runs, basis, washout=40, method="raw")
+    times = np.concatenate([np.arange(start + 40, stop) for start, stop in RUNS])
+    assert_allclose(result.raw, raw_by_loops(u, x, basis, times), atol=1e-12)
+
+    def stored(name, run):
+        np.save(tmp_path / name, run)
+        return np.load(tmp_path / name, mmap_mode="r")
+
+    u_files = [stored(f"u{number}.npy", run) for number, run in enumerate(u_runs)]
+    x_files = [stored(f"x{number}.npy", run) for number, run in enumerate(x_runs)]
+    options = {"washout": 40, "method": "raw"}
     with ProcessPoolExecutor(2) as executor:
-        again = infocap.estimate(*stored, basis, washout=40, method="raw", executor=executor)
-    assert_allclose(again.raw, result.raw, atol=1e-12)
+        from_files = infocap.estimate(u_files, x_files, basis, executor=executor, **options)
+    assert_allclose(from_files.raw, result.raw, atol=1e-12)
 
 
-def test_shares_files_executors_and_devices_give_the_same(recorded, tmp_path):
-    u, x, basis = recorded
+def with_files(u, x, basis, folder, **options):
+    np.save(folder / "u.npy", u)
+    np.save(folder / "x.npy", x)
+    u_file = np.load(folder / "u.npy", mmap_mode="r")
+    x_file = np.load(folder / "x.npy", mmap_mode="r")
+    return infocap.estimate(u_file, x_file, basis, memory_limit="40MB", **options)
+
+
+def with_threads(u, x, basis, folder, **options):
+    with ThreadPoolExecutor(2) as executor:
+        return infocap.estimate(u, x, basis, executor=executor, **options)
+
+
+def with_processes(u, x, basis, folder, **options):
+    with ProcessPoolExecutor(2) as executor:
+        return infocap.estimate(u, x, basis, executor=executor, **options)
+
+
+def with_another_library(u, x, basis, folder, **options):
+    u, x = array_api_strict.asarray(u), array_api_strict.asarray(x)
+    return infocap.estimate(u, x, basis, **options)
+
+
+@pytest.mark.parametrize(
+    "estimate", [with_files, with_threads, with_processes, with_another_library]
+)
+def test_all_ways_of_running_give_the_same(estimate, recorded, tmp_path):
     options = {"washout": 50, "method": "threshold-richardson"}
-    whole = infocap.estimate(u, x, basis, **options)
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "u.npy", u)
-    stored = (np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in "ux")
-    others = [infocap.estimate(*stored, basis, memory_limit="40MB", **options)]
-    for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
-        with kind(2) as executor:
-            others.append(infocap.estimate(u, x, basis, executor=executor, **options))
-    others.append(
-        infocap.estimate(array_api_strict.asarray(u), array_api_strict.asarray(x), basis, **options)
-    )
-    for other in others:
-        assert_allclose(other.raw, whole.raw, atol=1e-12)
-        assert_allclose(other.capacity, whole.capacity, atol=1e-10)
+    expected = infocap.estimate(*recorded, **options)
+    result = estimate(*recorded, tmp_path, **options)
+    assert_allclose(result.raw, expected.raw, atol=1e-12)
+    assert_allclose(result.capacity, expected.capacity, atol=1e-10)
 
 
 def test_results_with_delays_come_back_from_files(recorded, tmp_path):
@@ -218,9 +255,9 @@ def test_results_with_delays_come_back_from_files(recorded, tmp_path):
     ("changes", "message"),
     [
         ({"washout": 3000}, "none after the first 3000"),
-        ({"weights": np.ones(2500)}, "`weights` has no meaning"),
-        ({"index": np.arange(2500)}, "`index` has no meaning"),
-        ({"nan": "drop"}, "tear a sequence apart"),
+        ({"sample_weight": np.ones(2500)}, "`sample_weight` has no meaning"),
+        ({"design_index": np.arange(2500)}, "`design_index` has no meaning"),
+        ({"nan_policy": "omit"}, "tear a sequence apart"),
         ({"x": np.zeros((2400, 3))}, "equally many rows"),
         ({"u": np.full((2500, 1), 2.0)}, "outside the domain"),
     ],
@@ -243,75 +280,91 @@ def test_missing_inputs_are_named_once(recorded):
         infocap.estimate(u, x, infocap.product_basis("legendre", 1, 3), washout=5)
 
 
-def linear_readouts(u, rng, n_nodes=6, noise=0.3, slow=0.9):
-    """Readouts of a linear network with slow noise (sets, steps, nodes), and the exact capacities of P1(u[t-k])."""
+def linear_readouts(u, generator, n_nodes=6, noise=0.3, slow=0.9):
+    """Readouts of a linear network with autocorrelated noise, and exact capacities of P1(u[t-k]).
+
+    The inputs u are (sets, steps), the readouts (sets, steps, nodes).
+    """
     fixed = np.random.default_rng(3)
-    a, b = fixed.standard_normal((n_nodes, n_nodes)), fixed.standard_normal(n_nodes)
-    a *= 0.8 / np.abs(np.linalg.eigvals(a)).max()
-    covariance = solve_discrete_lyapunov(a, np.outer(b, b))
-    size = noise * np.sqrt(np.diag(covariance))
-    x, state, slowly = (
-        np.empty((*u.shape, n_nodes)),
-        np.zeros((len(u), n_nodes)),
-        np.zeros((len(u), n_nodes)),
-    )
+    between_nodes = fixed.standard_normal((n_nodes, n_nodes))
+    from_input = fixed.standard_normal(n_nodes)
+    between_nodes *= 0.8 / np.abs(np.linalg.eigvals(between_nodes)).max()
+    covariance = solve_discrete_lyapunov(between_nodes, np.outer(from_input, from_input))
+    noise_size = noise * np.sqrt(np.diag(covariance))
+
+    x = np.empty((*u.shape, n_nodes))
+    state = np.zeros((len(u), n_nodes))
+    slow_noise = np.zeros((len(u), n_nodes))
     for t in range(u.shape[1]):
-        state = state @ a.T + np.sqrt(3) * u[:, t, None] * b
-        slowly = slow * slowly + np.sqrt(1 - slow**2) * rng.standard_normal(state.shape)
-        x[:, t] = state + size * slowly
-    reached = np.array([np.linalg.matrix_power(a, k) @ b for k in range(31)])
-    return x, np.einsum(
-        "ij,ij->i", reached, np.linalg.solve(covariance + np.diag(size**2), reached.T).T
-    )
+        state = state @ between_nodes.T + np.sqrt(3) * u[:, t, None] * from_input
+        white_noise = generator.standard_normal(state.shape)
+        slow_noise = slow * slow_noise + np.sqrt(1 - slow**2) * white_noise
+        x[:, t] = state + noise_size * slow_noise
+
+    # The part of the state that the input k steps ago made, for k = 0 to 30.
+    responses = np.array([np.linalg.matrix_power(between_nodes, k) @ from_input for k in range(31)])
+    gram = covariance + np.diag(noise_size**2)
+    return x, np.einsum("ij,ij->i", responses, np.linalg.solve(gram, responses.T).T)
 
 
-def test_error_bars_hold_with_noise_that_is_slow():
-    rng, sets, basis = np.random.default_rng(0), 40, infocap.delayed_basis(max_delay={1: 30, 2: 6})
-    u = rng.uniform(-1, 1, (sets, 1600))
-    x, linear = linear_readouts(u, rng)
+@pytest.fixture(scope="module")
+def slow_noise_results():
+    """Results for forty sequences with autocorrelated noise, and the exact capacities."""
+    generator = np.random.default_rng(0)
+    basis = infocap.delayed_basis(max_delay={1: 30, 2: 6})
+    u = generator.uniform(-1, 1, (40, 1600))
+    x, linear = linear_readouts(u, generator)
     exact = np.concatenate([[1.0], linear, np.zeros(len(basis) - 32)])
-    results = [
-        infocap.estimate(one, readouts, basis, washout=100)
-        for one, readouts in zip(u, x, strict=True)
+    results = [infocap.estimate(*data, basis, washout=100) for data in zip(u, x, strict=True)]
+    return results, exact
+
+
+def test_error_bars_of_totals_hold_with_autocorrelated_noise(slow_noise_results):
+    results, exact = slow_noise_results
+    error = np.array([result.total for result in results]) - exact.sum()
+    error_bar = np.array([result.total_standard_error for result in results])
+    # If 95 % hold, less than 80 % of 40 has a chance of 2e-4.
+    assert np.mean(np.abs(error) < 1.96 * error_bar) > 0.8
+    assert abs(error.mean()) < 4 * error.std() / np.sqrt(len(results))
+    assert error.std() / error_bar.mean() < 1.5
+
+
+def test_error_bars_of_capacities_hold_with_autocorrelated_noise(slow_noise_results):
+    results, exact = slow_noise_results
+    is_active = (exact > 0.002) & (exact < 1)
+    is_inside = [
+        (np.abs(result.unbiased - exact) < 1.96 * result.standard_error)[is_active]
+        for result in results
     ]
-    off = np.array([one.total for one in results]) - exact.sum()
-    bars = np.array([one.total_standard_error for one in results])
-    assert (
-        np.mean(np.abs(off) < 1.96 * bars) > 0.8
-    )  # 95 % hold; less than 80 % of 40 has a chance of 2e-4
-    assert abs(off.mean()) < 4 * off.std() / np.sqrt(sets)
-    assert off.std() / bars.mean() < 1.5
-    shown = (exact > 0.002) & (exact < 1)
-    inside = [
-        np.abs(one.unbiased - exact)[shown] < 1.96 * one.standard_error[shown] for one in results
-    ]
-    assert 0.91 < np.mean(inside) < 0.99
-    p = np.concatenate([one.p_value[exact == 0] for one in results])
+    assert 0.91 < np.mean(is_inside) < 0.99
+
+
+def test_p_values_are_uniform_with_autocorrelated_noise(slow_noise_results):
+    results, exact = slow_noise_results
+    p = np.concatenate([result.p_value[exact == 0] for result in results])
     assert_allclose([np.mean(p < 0.05), np.mean(p < 0.01)], [0.05, 0.01], rtol=0.5)
 
 
 def test_delays_beyond_the_basis_are_noticed_and_enough_delays_are_not():
-    rng = np.random.default_rng(1)
-    u = rng.uniform(-1, 1, (1, 3100))
-    x, _ = linear_readouts(u, rng, noise=0.02)
-    short, enough = (infocap.delayed_basis(max_delay={1: delay, 2: 3}) for delay in (5, 60))
-    (found,) = infocap.estimate(u[0], x[0], short, washout=150).warnings
-    assert "the window is too short" in found
+    generator = np.random.default_rng(1)
+    u = generator.uniform(-1, 1, (1, 3100))
+    x, _ = linear_readouts(u, generator, noise=0.02)
+    short = infocap.delayed_basis(max_delay={1: 5, 2: 3})
+    enough = infocap.delayed_basis(max_delay={1: 60, 2: 3})
+    (warning,) = infocap.estimate(u[0], x[0], short, washout=150).warnings
+    assert "the window is too short" in warning
     assert infocap.estimate(u[0], x[0], enough, washout=150).checks == ()
-    assert (
-        "take at least 2880 samples"
-        in infocap.estimate(u[0, :1000], x[0, :1000], enough, washout=150).warnings[0]
-    )
+    few_steps = infocap.estimate(u[0, :1000], x[0, :1000], enough, washout=150)
+    assert "take at least 2880 samples" in few_steps.warnings[0]
 
 
-def test_few_samples_per_function_fall_back_to_the_search(recorded):
+def test_few_samples_per_function_are_used_without_least_squares(recorded):
     u, x, basis = recorded
     few = infocap.estimate(u[:700], x[:700], basis, washout=50)
     many = infocap.estimate(u, x, basis, washout=50)
     assert len(basis) * 8 > 650
-    assert abs(few.total - many.total) < 4 * np.hypot(
-        few.total_standard_error, many.total_standard_error
-    )
+    error_bar = np.hypot(few.total_standard_error, many.total_standard_error)
+    assert abs(few.total - many.total) < 4 * error_bar
     assert many.total_standard_error < 0.1
 
 
@@ -329,10 +382,8 @@ def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, mon
 
 
 def test_a_delay_line_without_noise_is_exact():
-    u, basis = (
-        np.random.default_rng(1).uniform(-1, 1, 2000),
-        infocap.delayed_basis(max_delay={1: 12, 2: 5}),
-    )
+    u = np.random.default_rng(1).uniform(-1, 1, 2000)
+    basis = infocap.delayed_basis(max_delay={1: 12, 2: 5})
     x = np.column_stack([np.roll(u, delay) for delay in range(5)])
     result = infocap.estimate(u, x, basis, washout=20)
     assert_allclose(result.capacity, [1.0] * 6 + [0.0] * (len(basis) - 6), atol=1e-9)
@@ -345,9 +396,8 @@ def test_probe_drives_a_system_with_a_sequence():
     result = infocap.probe(network, basis, 2000, seed=1, washout=60)
     u = infocap.draw(basis, 2000, seed=1)
     assert result.n_samples == 1940
-    assert_allclose(
-        result.total, infocap.estimate(u, network(u, seed=0), basis, washout=60).total, atol=0.3
-    )
+    expected = infocap.estimate(u, network(u, seed=0), basis, washout=60)
+    assert_allclose(result.total, expected.total, atol=0.3)
 
 
 def test_functions_with_large_fourth_moments_are_named():
@@ -367,21 +417,26 @@ def test_many_short_runs():
     assert_allclose(result.total, 1 + 2 / 1.03, atol=4 * result.total_standard_error)
 
 
-def test_stretches_end_where_runs_end():
-    u, basis = (
-        np.random.default_rng(1).uniform(-1, 1, 3000),
-        infocap.delayed_basis(max_delay={1: 5}),
-    )
+def evidence_of_runs(n_runs):
+    """The evidence of 3000 steps in so many runs."""
+    u = np.random.default_rng(1).uniform(-1, 1, 3000)
     x = np.column_stack([u, np.roll(u, 2)])
-    for count in (5, 60):
-        cuts = np.array_split(np.arange(3000), count)
-        seen = infocap.estimators.gather_evidence([u[c] for c in cuts], [x[c] for c in cuts], basis)
-        assert 20 <= len(seen.group_edges) - 1 <= 30
-        assert (count > 24) or set(seen.samples.runs.tolist()) <= set(seen.group_edges.tolist())
-        assert (count < 24) or set(seen.group_edges.tolist()) <= {
-            *seen.samples.runs.tolist(),
-            seen.n_samples,
-        }
+    basis = infocap.delayed_basis(max_delay={1: 5})
+    u_runs, x_runs = np.array_split(u, n_runs), np.array_split(x, n_runs)
+    return infocap.estimators.gather_evidence(u_runs, x_runs, basis)
+
+
+def test_a_few_long_runs_end_where_stretches_end():
+    evidence = evidence_of_runs(5)
+    assert 20 <= len(evidence.group_edges) - 1 <= 30
+    assert set(evidence.samples.runs.tolist()) <= set(evidence.group_edges.tolist())
+
+
+def test_many_short_runs_make_stretches_together():
+    evidence = evidence_of_runs(60)
+    assert 20 <= len(evidence.group_edges) - 1 <= 30
+    ends_of_runs = {*evidence.samples.runs.tolist(), evidence.n_samples}
+    assert set(evidence.group_edges.tolist()) <= ends_of_runs
 
 
 def quiet_network(seed=1, n=3000):
@@ -416,7 +471,7 @@ def test_checks_stay_silent_where_nothing_is_wrong(seed):
 
 
 @pytest.mark.parametrize(
-    ("mistake", "said"),
+    ("mistake", "message"),
     [
         (early, "x is 2 samples early"),
         (dependent, r"u\[t\] and u\[t-1\] have the correlation 0.1"),
@@ -424,49 +479,74 @@ def test_checks_stay_silent_where_nothing_is_wrong(seed):
         (drifting, "stretches of the sequence disagree"),
     ],
 )
-def test_mistakes_with_sequences_are_noticed(mistake, said):
+def test_mistakes_with_sequences_are_noticed(mistake, message):
     u, x, basis = quiet_network()
     u, x = mistake(u, x)
     result = infocap.estimate(u, x, basis, washout=30)
-    assert any(re.search(said, check) for check in result.warnings), result.warnings
+    assert any(re.search(message, check) for check in result.warnings), result.warnings
     assert result.unreliable
 
 
-def test_results_tell_what_the_field_asks_for(tmp_path):
-    rng = np.random.default_rng(2)
-    u = rng.uniform(-1, 1, 4000)
+MEMORY_BASIS = infocap.delayed_basis(max_delay={1: 10, 2: 5})
+
+
+@pytest.fixture(scope="module")
+def memory_result(tmp_path_factory):
+    """A loaded result of readouts that hold delays 0 and 2, a product and a square."""
+    generator = np.random.default_rng(2)
+    u = generator.uniform(-1, 1, 4000)
     x = np.column_stack([u, np.roll(u, 2), u * np.roll(u, 3), 1.5 * np.roll(u, 1) ** 2])
-    x += 0.1 * rng.standard_normal(x.shape)
-    basis = infocap.delayed_basis(max_delay={1: 10, 2: 5})
-    result = infocap.estimate(u, x, basis, washout=30)
-    result = infocap.load_result(result.save(tmp_path / "result.nc"))
-    memory = result.memory_function()
-    known = [1 / (1 + 0.03), 0, 1 / (1 + 0.03), *[0] * 8]
+    x += 0.1 * generator.standard_normal(x.shape)
+    result = infocap.estimate(u, x, MEMORY_BASIS, washout=30)
+    path = tmp_path_factory.mktemp("memory") / "result.nc"
+    return infocap.load_result(result.save(path))
+
+
+def test_the_memory_function_has_the_linear_capacity_of_every_delay(memory_result):
+    memory = memory_result.memory_function()
+    exact = np.zeros(11)
+    exact[[0, 2]] = 1 / (1 + 0.03)  # noise of 0.1 against a uniform input
     assert memory.index.tolist() == list(range(11))
-    assert_allclose(memory.capacity, known, atol=0.02)
-    assert np.all(np.abs(memory.capacity - known) < 5 * memory.standard_error + 1e-9)
-    assert_allclose(
-        result.memory_capacity, sum(known), atol=4 * result.memory_capacity.standard_error
-    )
-    assert 0 < result.memory_capacity.standard_error < 0.02
-    assert_allclose(
-        result.memory_capacity + result.nonlinear_capacity + 1, result.total, rtol=1e-12
-    )
-    pairs = result.delay_matrix()
-    assert pairs.shape == (6, 6)
-    assert pairs[0, 3] == pairs[3, 0] > 0.8 < pairs[1, 1] > 0.8
-    assert_allclose(
-        np.nansum(np.triu(pairs)), result.capacity[basis.degrees == 2].sum(), rtol=1e-12
-    )
-    table = result.by_delay()
-    assert table.loc[3, 2] > 0.8 < table.loc[2, 1]
-    assert_allclose(table.to_numpy().sum() + 1, result.capacity.sum(), rtol=1e-12)
-    assert "without the constant, as usual for reservoirs: 3." in repr(result)
-    own = result.capacity_of(lambda u: np.roll(u[:, 0], 2) + 0.5 * u[:, 0] * np.roll(u[:, 0], 3))
-    assert own.standard_error is not None
-    assert_allclose(own, 0.95, atol=0.03)
+    assert_allclose(memory.capacity, exact, atol=0.02)
+    assert np.all(np.abs(memory.capacity - exact) < 5 * memory.standard_error + 1e-9)
+    memory_capacity = memory_result.memory_capacity
+    assert 0 < memory_capacity.standard_error < 0.02
+    assert abs(memory_capacity - exact.sum()) < 4 * memory_capacity.standard_error
+
+
+def test_memory_and_nonlinear_capacity_and_the_constant_make_the_total(memory_result):
+    both = memory_result.memory_capacity + memory_result.nonlinear_capacity
+    assert_allclose(both + 1, memory_result.total, rtol=1e-12)
+    assert "without the constant, as usual for reservoirs: 3." in repr(memory_result)
+
+
+def test_the_delay_matrix_holds_capacities_of_degree_2(memory_result):
+    matrix = memory_result.delay_matrix()
+    assert matrix.shape == (6, 6)
+    assert matrix[0, 3] == matrix[3, 0]
+    assert matrix[0, 3] > 0.8
+    assert matrix[1, 1] > 0.8
+    expected = memory_result.capacity[MEMORY_BASIS.degrees == 2].sum()
+    assert_allclose(np.nansum(np.triu(matrix)), expected, rtol=1e-12)
+
+
+def test_capacities_are_summed_by_delay_and_degree(memory_result):
+    table = memory_result.by_delay()
+    assert table.loc[3, 2] > 0.8
+    assert table.loc[2, 1] > 0.8
+    assert_allclose(table.to_numpy().sum() + 1, memory_result.capacity.sum(), rtol=1e-12)
+    without_delays = infocap.product_basis("legendre", 1, 3)
     with pytest.raises(ParameterError, match="not about delayed inputs"):
-        infocap.probe(lambda u: u, infocap.product_basis("legendre", 1, 3), 64, seed=1).by_delay()
+        infocap.probe(lambda u: u, without_delays, 64, seed=1).by_delay()
+
+
+def test_a_target_of_delayed_inputs_has_a_capacity(memory_result):
+    def target(u):
+        return np.roll(u[:, 0], 2) + 0.5 * u[:, 0] * np.roll(u[:, 0], 3)
+
+    capacity = memory_result.capacity_of(target)
+    assert capacity.standard_error is not None
+    assert_allclose(capacity, 0.95, atol=0.03)
 
 
 @pytest.mark.parametrize("n", [200, 1000])
@@ -478,23 +558,22 @@ def test_functions_that_are_the_same_on_the_samples_do_no_harm(n):
 
 
 def test_slow_time_counts_what_drifts():
-    rng = np.random.default_rng(4)
-    u, n = rng.uniform(-1, 1, 6000), 6000
-    slow = np.sqrt(3) * np.linspace(-1, 1, n)
-    x = (1 + 0.8 * slow)[:, None] * np.sqrt(3) * np.roll(u, 1)[:, None] + 0.1 * rng.standard_normal(
-        (n, 1)
-    )
+    generator = np.random.default_rng(4)
+    n = 6000
+    u = generator.uniform(-1, 1, n)
+    drift = np.sqrt(3) * np.linspace(-1, 1, n)  # of variance 1
+    signal = (1 + 0.8 * drift) * np.sqrt(3) * np.roll(u, 1)
+    x = signal[:, None] + 0.1 * generator.standard_normal((n, 1))
     basis = infocap.delayed_basis(max_delay={1: 4, 2: 2}, time_degree=2)
     result = infocap.estimate(u, x, basis, washout=50)
-    found = dict(zip(basis.labels, result.capacity, strict=True))
+    capacity_of = dict(zip(basis.labels, result.capacity, strict=True))
     power = 1 + 0.64 + 0.01
-    assert_allclose(
-        [found["P1(u[t-1])"], found["P1(u[t-1])·P1(time)"]], [1 / power, 0.64 / power], atol=0.02
-    )
+    assert_allclose(capacity_of["P1(u[t-1])"], 1 / power, atol=0.02)
+    assert_allclose(capacity_of["P1(u[t-1])·P1(time)"], 0.64 / power, atol=0.02)
     assert not any("disagree" in check for check in result.checks)
 
 
-def test_pictures_and_page_of_a_sequence(recorded):
+def test_pictures_of_a_sequence(recorded):
     u, x, basis = recorded
     result = infocap.estimate(u, x, basis, washout=50)
     ax = infocap.plot.memory_function(result)
@@ -506,72 +585,48 @@ def test_pictures_and_page_of_a_sequence(recorded):
     assert_allclose(np.ma.masked_invalid(shown).sum(), result.capacity[basis.degrees == 2].sum())
     ax = infocap.plot.capacity_by_delay(result)
     assert_allclose(sum(one.get_height() for one in ax.patches), result.capacity.sum() - 1)
-    page = infocap.report.page(result)
-    assert "Memory function" in page
-    assert "P1(u[t-3])" in page
     plt.close("all")
 
 
-def test_delays_on_the_command_line(recorded, tmp_path):
-    u, x, _ = recorded
-    path = tmp_path / "run.csv"
-    header = ",".join(["u1", *(f"x{k + 1}" for k in range(x.shape[1]))])
-    np.savetxt(path, np.column_stack([u, x]), delimiter=",", header=header, comments="")
-    said = ["estimate", str(path), "--max-delay", "1:30,2:10", "--washout", "50"]
-    run = CliRunner().invoke(
-        main, [*said, "-o", str(tmp_path / "r.nc"), "--plot", str(tmp_path / "memory.png")]
-    )
-    assert run.exit_code == 0, run.output
-    assert "memory capacity" in run.output
-    direct = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 30, 2: 10}), washout=50)
-    assert_allclose(infocap.load_result(tmp_path / "r.nc").total, direct.total, rtol=1e-9)
-    run = CliRunner().invoke(
-        main, ["plan", "--max-delay", "1:100,2:40", "--readouts", "50", "--error", "0.2"]
-    )
-    assert run.exit_code == 0, run.output
-    assert "963 functions" in run.output
-    run = CliRunner().invoke(main, ["estimate", str(path), "--max-delay", "1-30"])
-    assert "give it as 1:100,2:40,3:20" in str(run.exception)
-
-
-def test_reservoirs_are_swept_and_compared(tmp_path):
-    """Settings side by side for functions of the past, kept in a folder; and results with different delays."""
+def test_reservoirs_are_swept(tmp_path):
     basis = infocap.delayed_basis("legendre", max_delay={1: 12, 2: 4})
-    swept = infocap.sweep(
-        partial(infocap.systems.EchoState, 6),
-        {"radius": [0.5, 0.9]},
-        basis,
-        1500,
-        seed=1,
-        path=tmp_path,
-        progress=False,
+    make_reservoir = partial(infocap.systems.EchoState, 6)
+    values = {"radius": [0.5, 0.9]}
+    sweep = infocap.sweep(
+        make_reservoir, values, basis, 1500, seed=1, path=tmp_path, progress=False
     )
-    alone = infocap.probe(infocap.systems.EchoState(6, radius=0.9), basis, 1500, seed=1)
-    assert_allclose(swept.at(radius=0.9).capacity, alone.capacity, atol=1e-12)
-    assert swept.at(radius=0.9).memory_capacity > swept.at(radius=0.5).memory_capacity
-    other = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 6})
-    compared = infocap.compare(
-        alone, infocap.probe(infocap.systems.EchoState(6, radius=0.5), other, 1500, seed=1)
+    alone = infocap.probe(make_reservoir(radius=0.9), basis, 1500, seed=1)
+    assert_allclose(sweep.at(radius=0.9).capacity, alone.capacity, atol=1e-12)
+    assert sweep.at(radius=0.9).memory_capacity > sweep.at(radius=0.5).memory_capacity
+
+
+def test_results_with_different_delays_are_compared_in_what_they_share():
+    basis = infocap.delayed_basis("legendre", max_delay={1: 12, 2: 4})
+    other_basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 6})
+    common_basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 4})
+    long_memory = infocap.probe(infocap.systems.EchoState(6, radius=0.9), basis, 1500, seed=1)
+    short_memory = infocap.probe(
+        infocap.systems.EchoState(6, radius=0.5), other_basis, 1500, seed=1
     )
-    features, plain = infocap.systems.RandomFeatures(1, 4), infocap.product_basis("legendre", 1, 3)
-    with pytest.raises(
-        DataError, match=r"1 input at several delays, legendre .* cannot be compared"
-    ):
-        infocap.compare(alone, infocap.probe(features, plain, 256, seed=1))
-    common = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 4})
-    assert set(compared.basis.labels) == set(common.labels)
-    places = [alone.basis.labels.index(label) for label in compared.basis.labels]
-    assert_allclose(compared.results[0].capacity, alone.capacity[places])
-    assert_allclose(
-        compared.results[0].memory_capacity,
-        compared.results[0].memory_function()["capacity"].sum(),
-        atol=0.1,
-    )
-    assert (
-        0
-        < compared.results[0].memory_capacity.standard_error
-        < 2 * alone.memory_capacity.standard_error
-    )
+    comparison = infocap.compare(long_memory, short_memory)
+    assert set(comparison.basis.labels) == set(common_basis.labels)
+    places = [long_memory.basis.labels.index(label) for label in comparison.basis.labels]
+    result = comparison.results[0]
+    assert_allclose(result.capacity, long_memory.capacity[places])
+    expected = result.memory_function()["capacity"].sum()
+    assert_allclose(result.memory_capacity, expected, atol=0.1)
+    error = result.memory_capacity.standard_error
+    assert 0 < error < 2 * long_memory.memory_capacity.standard_error
+
+
+def test_a_sequence_cannot_be_compared_with_samples():
+    basis = infocap.delayed_basis("legendre", max_delay={1: 3})
+    sequence = infocap.probe(infocap.systems.EchoState(4), basis, 500, seed=1)
+    features = infocap.systems.RandomFeatures(1, 4)
+    samples = infocap.probe(features, infocap.product_basis("legendre", 1, 3), 256, seed=1)
+    message = r"1 input at several delays, legendre .* cannot be compared"
+    with pytest.raises(DataError, match=message):
+        infocap.compare(sequence, samples)
 
 
 def test_a_volterra_series_has_the_capacities_that_it_was_made_with():
@@ -633,10 +688,6 @@ UNCLEAR = {
         lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True),
         "no weights",
     ),
-    "unknown option": (
-        lambda u, x, basis: infocap.explore(u[0], x[0], methods="raw"),
-        "option='methods'",
-    ),
     "short exploration": (
         lambda u, x, basis: infocap.explore(u[0], x[0]),
         "8 samples for 10 readouts",
@@ -658,67 +709,62 @@ UNCLEAR = {
 
 @pytest.mark.parametrize("case", UNCLEAR)
 def test_what_makes_no_sense_gets_one_clear_error(case):
-    rng, (call, message) = np.random.default_rng(1), UNCLEAR[case]
+    call, message = UNCLEAR[case]
+    generator = np.random.default_rng(1)
+    u = generator.uniform(-1, 1, (3, 9))
+    x = generator.standard_normal((3, 9, 9))
+    basis = infocap.delayed_basis(max_delay={1: 2})
     with pytest.raises(infocap.errors.InfocapError, match=message):
-        call(
-            rng.uniform(-1, 1, (3, 9)),
-            rng.standard_normal((3, 9, 9)),
-            infocap.delayed_basis(max_delay={1: 2}),
-        )
+        call(u, x, basis)
+
+
+SMALL_BASIS = infocap.delayed_basis(max_delay={1: 5, 2: 2})
+RESERVOIR = infocap.systems.EchoState(4, noise=0.01)
 
 
 def test_runs_may_come_as_arrays_with_one_axis_more():
-    basis, network = (
-        infocap.delayed_basis(max_delay={1: 5, 2: 2}),
-        infocap.systems.EchoState(4, noise=0.01),
-    )
     u = np.random.default_rng(1).uniform(-1, 1, (3, 400, 1))
-    x = network(u, seed=1)
-    wanted = infocap.estimate([*u], [*x], basis, washout=30)
-    assert wanted.n_samples == 3 * 370
+    x = RESERVOIR(u, seed=1)
+    from_lists = infocap.estimate([*u], [*x], SMALL_BASIS, washout=30)
+    assert from_lists.n_samples == 3 * 370
     for inputs in (u, u[:, :, 0]):
-        assert_allclose(
-            infocap.estimate(inputs, x, basis, washout=30).unbiased, wanted.unbiased, atol=1e-12
-        )
+        from_arrays = infocap.estimate(inputs, x, SMALL_BASIS, washout=30)
+        assert_allclose(from_arrays.unbiased, from_lists.unbiased, atol=1e-12)
 
 
 def test_inputs_of_another_interval_are_not_called_dependent_as_well():
-    basis, network = (
-        infocap.delayed_basis(max_delay={1: 5, 2: 2}),
-        infocap.systems.EchoState(4, noise=0.01),
-    )
     u = np.random.default_rng(1).uniform(0, 1, 2000)
-    with warnings.catch_warnings(action="ignore"):
-        said = " ".join(infocap.estimate(u, network(u, seed=1), basis, washout=30).checks)
-    assert "pass `domain=(0, 1)` to delayed_basis" in said
-    assert "not independent" not in said
+    result = infocap.estimate(u, RESERVOIR(u, seed=1), SMALL_BASIS, washout=30)
+    messages = " ".join(result.checks)
+    assert "pass `domain=(0, 1)` to delayed_basis" in messages
+    assert "not independent" not in messages
 
 
 def test_few_samples_for_the_largest_delay_make_a_total_unreliable_without_least_squares_too():
     basis = infocap.delayed_basis(max_delay={1: 20, 2: 9})  # 76 functions
-    u = np.random.default_rng(1).uniform(-1, 1, 620)
+    u = np.random.default_rng(1).uniform(-1, 1, 440)
     x = infocap.systems.EchoState(5, noise=0.05)(u, seed=1)
-    with warnings.catch_warnings(action="ignore"):
-        short = infocap.estimate(u[:440], x[:440], basis, washout=20)
-    assert short.unreliable == "few samples for delays up to 20"
-    assert short.without_stretches is None
+    result = infocap.estimate(u, x, basis, washout=20)
+    assert result.unreliable == "few samples for delays up to 20"
+    assert result.without_stretches is None
 
 
-def test_bars_of_noise_that_lasts_are_longer_where_least_squares_is_not_possible():
+def test_bars_of_autocorrelated_noise_are_longer_where_least_squares_is_not_possible():
     basis = infocap.delayed_basis(max_delay={1: 6, 2: 5, 3: 4})  # 64 functions
-    rng = np.random.default_rng(1)
-    u, noise = rng.uniform(-1, 1, 430), rng.standard_normal((430, 3))
-    lasting = np.stack(
-        [np.convolve(one, 0.9 ** np.arange(60))[:430] for one in noise.T], axis=1
-    ) * np.sqrt(1 - 0.81)
-    signal = np.stack([np.roll(u, k) for k in range(3)], axis=1)
-    bars = []
-    for one in (noise, lasting):
-        with warnings.catch_warnings(action="ignore"):
-            result = infocap.estimate(u, signal + 0.5 * one, basis, washout=30)
-        bars.append(result.standard_error[1:4].mean())
+    generator = np.random.default_rng(1)
+    u = generator.uniform(-1, 1, 430)
+    white = generator.standard_normal((430, 3))
+    decay = 0.9 ** np.arange(60)
+    slow = np.stack([np.convolve(channel, decay)[:430] for channel in white.T], axis=1)
+    slow *= np.sqrt(1 - 0.9**2)  # of variance 1, like the white noise
+    signal = np.stack([np.roll(u, delay) for delay in range(3)], axis=1)
+
+    def mean_error_bar(noise):
+        result = infocap.estimate(u, signal + 0.5 * noise, basis, washout=30)
         assert result.without_stretches is None
-    assert bars[1] > 1.3 * bars[0]
+        return result.standard_error[1:4].mean()
+
+    assert mean_error_bar(slow) > 1.3 * mean_error_bar(white)
 
 
 def test_a_sweep_goes_into_degree_bars_as_it_is():

@@ -1,6 +1,7 @@
-"""Control variates: the basis functions, whose means are known, take the sampling noise out of the capacities."""
+"""Control variates: functions with known means take the sampling noise out of the capacities."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import scipy
@@ -8,38 +9,72 @@ import scipy
 from .._validation import one_of, probability
 from ..errors import Check
 from ..kernels._summary import TINY, benjamini_hochberg, squares, stretch_error
-from ._evidence import GROUPS, Evidence
-from ._fit import HOST_NUMBERS, fit_readouts, most_controls
+from ..typing import Floats
+from ._evidence import Evidence
+from ._fit import (
+    MIN_EIGENVALUE,
+    N_HELDOUT_ROWS,
+    N_SIGNS,
+    PENALTIES_WITH_PRIOR,
+    VALUES_PER_PIECE,
+    fit_readouts,
+    most_controls,
+)
+from ._groups import N_GROUPS
 from ._method import Estimate
-from ._second_order import SUMS_BYTES, Found, second_order
+from ._second_order import MAX_SUMS_BYTES, SecondOrder, second_order
 from ._sequence import ROUNDING, jackknifed, short_stretches
-from ._tuning import TUNING
 
 # Samples per function below which the total is the sum of the clear capacities alone.
-ENOUGH_FOR_TOTAL = 2
-# S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).
-CROWDED, ROOMY = 0.12, 0.06
-# Samples that the noise of the total should rest on, and the error from which that matters.
-FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 0.01
-# Error bars by which the mean total of both halves may differ from that of all samples (by three times the bias that
-# is left, which goes with 1 / N²), and the two from each other (their difference scatters by two error bars).
-DISAGREEING = 6.0, 10.0
+MIN_SAMPLES_PER_FUNCTION = 2
+# S_N / (K N) above which the bias is not removed well enough (docs/estimators.md).
+MAX_LEVERAGE_RATIO = 0.12
+# S_N / (K N) to aim at when more samples are taken.
+TARGET_LEVERAGE_RATIO = 0.06
+# Samples that the noise of the total should rest on.
+MIN_CONTRIBUTORS = 60.0
+# Error of the total from which on a warning about it is worth the reader's time.
+MIN_NOTICEABLE_ERROR = 0.01
+# Error bars by which the mean total of both halves may differ from that of all samples. They differ
+# by three times the bias that is left, which goes with 1 / N².
+MAX_ERRORS_OF_MEAN_OF_HALVES = 6.0
+# Error bars by which the totals of the halves may differ; their difference scatters by two.
+MAX_ERRORS_BETWEEN_HALVES = 10.0
+
+# Share of the bias removed that the error bars allow for what is left of it: S_N / (K N) is the
+# next term of the series, and a half of it covers 95 % of the totals of benchmarks/accuracy.py.
+THIRD_ORDER_SHARE = 0.5
+# Share of what the least margin of residuals takes away that the total's error bar allows for: a
+# smaller margin would change the total by about as much, and so do the errors of nearly noise-free
+# devices.
+CAPPED_SHARE = 2.0
+# Standard errors of a 95 % interval of the normal distribution.
+NORMAL_HALF_WIDTH = 1.96
 
 
 def control_variate(
     evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto"
 ) -> Estimate:
-    """Capacities from a regression of the readouts on the basis, free of bias to second order, with error bars.
+    """Return capacities from a regression of the readouts on the basis, with error bars.
 
-    The fitted part of the readouts has known capacities; only what the fit leaves is averaged over samples. So
-    the error is that of the residual, not of the readouts: none at all when the readouts lie in the span of
-    the functions. The fit never sees the sample it is used for. Zeros are decided by p-values with at most
-    `false_discovery_rate` of the declared capacities false on average; the total is the sum of all unbiased
-    values, those set to zero included, because their errors cancel where thresholded ones pile up.
+    The fitted part of the readouts has known capacities; only the residual is averaged over
+    samples. So the error is that of the residual, not of the readouts: none at all when the
+    readouts lie in the span of the functions. The fit never sees the sample it is used for, and the
+    capacities are free of bias to second order. docs/estimators.md has the derivation.
 
-    `fit` is ``"auto"`` (several fits compete for each direction of the readouts), ``"least-squares"`` (one fit
-    on the basis) or ``"none"`` (the raw capacity less its second-order bias); docs/estimators.md has the derivation.
+    Zeros are decided by p-values. The total is the sum of all unbiased values, those set to zero
+    included, because their errors cancel where thresholded ones pile up.
 
+    Parameters
+    ----------
+    false_discovery_rate
+        The share of the declared capacities that may be false, on average.
+    fit
+        ``"auto"``: several fits compete for each direction of the readouts; ``"least-squares"``:
+        one fit on the basis; ``"none"``: the raw capacity less its second-order bias.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="control-variate").capacity.round(2)
@@ -47,144 +82,212 @@ def control_variate(
     """
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, ("auto", "least-squares", "none"))
-    sequence = (
-        jackknifed(evidence, false_discovery_rate)
-        if evidence.basis.memory and fit != "none"
-        else None
-    )
-    if sequence is not None:
-        return sequence
+    if evidence.basis.memory and fit != "none":
+        estimate = jackknifed(evidence, false_discovery_rate)
+        if estimate is not None:
+            return estimate
+
     edges = evidence.group_edges
-    found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
-    plain, bias, variance, count = (
-        squares(found.inside.T),
-        found.bias,
-        found.variance,
-        len(found.totals),
+    passes = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
+    capacity = squares(passes.coordinates.T)
+    p_value = _p_values(passes, capacity)
+
+    # A re-estimated fit adds up to (refit_ratio - 1) times the bias: half of it is removed, half
+    # allowed for, and so is the next term of the series.
+    refit_ratio = _refit_ratio(passes)
+    third_order = (
+        THIRD_ORDER_SHARE * (passes.leverage_ratio + refit_ratio - 1) * np.abs(passes.bias)
     )
-    # Coefficients of a function without capacity scatter about zero from group to group as much as their mean does: the
-    # ratio has an F distribution, with the effective number of directions of the noise (Satterthwaite) times groups.
-    nu = np.trace(found.pooled) ** 2 / max(float(np.sum(found.pooled**2)), TINY)
-    p = scipy.special.fdtrc(nu, nu * (count - 1), count * plain / np.maximum(found.scatter, TINY))
-    # A fit that moves with the samples adds up to (moved - 1) times the bias: half of it is removed, half allowed for,
-    # and so is the next term of the series.
-    moved = max(float(found.response[1] / max(found.response[0], TINY)), 1.0)
-    third = TUNING.third_order * (found.crowding + moved - 1) * np.abs(bias)
-    bias = bias * (1 + moved) / 2
-    variance = moved * variance + third**2
+    bias = passes.bias * (1 + refit_ratio) / 2
+    variance = refit_ratio * passes.variance + third_order**2
     if evidence.samples.constant:  # the constant readout gives the constant function
-        plain[0], bias[0], variance[0], p[0] = 1.0, 0.0, 0.0, 0.0
-    unbiased = plain - bias
-    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > ROUNDING)
-    capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
-    total, shown = float(unbiased.sum()), float(capacity.sum())
-    # The jackknife over groups of samples, or over stretches of a sequence; few make longer intervals (Student).
-    student = (
-        scipy.special.stdtrit(count - 1, 0.975)
-        / 1.96
-        * np.sqrt(count - 1)
-        * float(np.std(found.totals))
-    )
-    jackknife = np.sqrt(moved) * (stretch_error(found.totals) if evidence.basis.memory else student)
-    error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
-    if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
-        error, total = float(np.hypot(error, total - shown)), shown
+        capacity[0] = 1.0
+        bias[0] = 0.0
+        variance[0] = 0.0
+        p_value[0] = 0.0
+
+    unbiased = capacity - bias
+    is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > ROUNDING)
+    declared = np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0)
+    total = float(unbiased.sum())
+    error = _total_error(evidence, passes, refit_ratio, third_order)
+    if evidence.n_samples < MIN_SAMPLES_PER_FUNCTION * len(capacity):
+        clear_total = float(declared.sum())
+        error = float(np.hypot(error, total - clear_total))
+        total = clear_total
     return Estimate(
-        capacity,
+        declared,
         unbiased=unbiased,
         standard_error=np.sqrt(variance),
-        p_value=p,
+        p_value=p_value,
         total=float(np.clip(total, 0.0, evidence.rank)),
         total_standard_error=error,
-        checks=tuple(_doubts(evidence, found, error)),
-        coordinates=(found.inside.T,),
-        residual_covariance=found.covariance,
+        checks=tuple(_reliability_warnings(evidence, passes, error)),
+        coordinates=(passes.coordinates.T,),
+        residual_covariance=passes.residual_covariance,
     )
 
 
-def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
-    """Where the answer is weaker than its error bars say."""
-    n, terms, unexplained = (
-        evidence.n_samples,
-        len(evidence.basis),
-        float(np.trace(found.covariance)),
+def _p_values(passes: SecondOrder, capacity: Floats) -> Floats:
+    """Return p-values of the null hypothesis that a capacity is zero.
+
+    Coefficients of a function without capacity scatter about zero from group to group as much as
+    their mean does. The ratio has an F distribution, with the effective number of directions of the
+    noise (Satterthwaite) times groups.
+    """
+    n_groups = len(passes.jackknife_totals)
+    n_directions = _effective_number(passes.group_covariance)
+    ratio = n_groups * capacity / np.maximum(passes.group_variance, TINY)
+    p_value = scipy.special.fdtrc(n_directions, n_directions * (n_groups - 1), ratio)
+    return np.asarray(p_value)
+
+
+def _effective_number(covariance: Floats) -> float:
+    """Return the effective number of directions of a covariance, at most its rank."""
+    return float(np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY))
+
+
+def _refit_ratio(passes: SecondOrder) -> float:
+    """Return how much more coefficients scatter with a re-estimated fit, in squares; 1 or more."""
+    return max(passes.refitted_change / max(passes.fixed_fit_change, TINY), 1.0)
+
+
+def _total_error(
+    evidence: Evidence, passes: SecondOrder, refit_ratio: float, third_order: Floats
+) -> float:
+    """Return the standard error of the total: a jackknife, and what corrections leave open."""
+    totals = passes.jackknife_totals
+    if evidence.basis.memory:  # groups are stretches of a sequence
+        jackknife = stretch_error(totals)
+    else:
+        n_groups = len(totals)
+        # Few groups make longer intervals (Student).
+        widening = scipy.special.stdtrit(n_groups - 1, 0.975) / NORMAL_HALF_WIDTH
+        jackknife = widening * np.sqrt(n_groups - 1) * float(np.std(totals))
+    contributions = [
+        np.sqrt(refit_ratio) * jackknife,
+        third_order.sum(),
+        CAPPED_SHARE * passes.capped,
+    ]
+    return float(np.linalg.norm(contributions))
+
+
+def _reliability_warnings(evidence: Evidence, passes: SecondOrder, error: float) -> Iterator[Check]:
+    """Return where the answer is weaker than its error bars say."""
+    return chain(
+        short_stretches(evidence) if evidence.basis.memory else (),
+        _few_samples_for_functions(evidence, passes),
+        _few_samples_for_readouts(evidence, passes),
+        _few_contributors(passes, error),
+        _halves_that_disagree(passes, error),
+        _unstable_fit(evidence, passes),
+        _single_net(evidence, error),
     )
-    yield from short_stretches(evidence) if evidence.basis.memory else ()
-    if n < ENOUGH_FOR_TOTAL * terms and unexplained > ROUNDING:
+
+
+def _unexplained(passes: SecondOrder) -> float:
+    """Return the part of the rank that the fit does not explain."""
+    return float(np.trace(passes.residual_covariance))
+
+
+def _few_samples_for_functions(evidence: Evidence, passes: SecondOrder) -> Iterator[Check]:
+    n = evidence.n_samples
+    n_terms = len(evidence.basis)
+    wanted = MIN_SAMPLES_PER_FUNCTION * n_terms
+    if n < wanted and _unexplained(passes) > ROUNDING:
         yield Check(
-            f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
-            f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree.",
-            unreliable=f"few samples for {terms} functions",
-            wanted=ENOUGH_FOR_TOTAL * terms,
-        )
-    if found.crowding > CROWDED and unexplained > ROUNDING:
-        wanted = int(np.ceil(n * found.crowding / ROOMY))
-        yield Check(
-            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K "
-            f"N) is {found.crowding:.2f}, above {CROWDED}), so the bias is not removed well; take {wanted} samples.",
-            unreliable=f"few samples for {evidence.rank} readouts",
-            crowding=found.crowding,
+            f"{n} samples are few for {n_terms} functions: the total is the sum of the capacities "
+            "that are clearly not zero and may miss small ones; take at least "
+            f"{wanted} samples, or lower the degree.",
+            unreliable=f"few samples for {n_terms} functions",
             wanted=wanted,
         )
-    nu = unexplained**2 / max(
-        float(np.sum(found.covariance**2)), TINY
-    )  # effective directions of the noise
-    contributors = (
-        found.contributors * (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)
-    )  # N for normal noise
-    if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
+
+
+def _few_samples_for_readouts(evidence: Evidence, passes: SecondOrder) -> Iterator[Check]:
+    ratio = passes.leverage_ratio
+    if ratio > MAX_LEVERAGE_RATIO and _unexplained(passes) > ROUNDING:
+        n = evidence.n_samples
+        wanted = int(np.ceil(n * ratio / TARGET_LEVERAGE_RATIO))
         yield Check(
-            f"the total's error bar rests on about {contributors:.0f} samples with large residuals (heavy-tailed "
-            "noise, or the edge of the inputs) and may be too short; check the largest readouts, or take more samples.",
+            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their "
+            f"variance (S_N / (K N) is {ratio:.2f}, above {MAX_LEVERAGE_RATIO}), so the bias is "
+            f"not removed well; take {wanted} samples.",
+            unreliable=f"few samples for {evidence.rank} readouts",
+            leverage_ratio=ratio,
+            wanted=wanted,
+        )
+
+
+def _few_contributors(passes: SecondOrder, error: float) -> Iterator[Check]:
+    # For normal noise the factor makes the number of contributors that of all samples.
+    nu = _effective_number(passes.residual_covariance)
+    normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)
+    contributors = passes.contributors * normal_factor
+    if contributors < MIN_CONTRIBUTORS and error > MIN_NOTICEABLE_ERROR:
+        yield Check(
+            f"the total's error bar rests on about {contributors:.0f} samples with large residuals "
+            "(heavy-tailed noise, or the edge of the inputs) and may be too short; check the "
+            "largest readouts, or take more samples.",
             unreliable=f"it rests on {contributors:.0f} samples",
             contributors=contributors,
         )
-    (first, second), every = found.of_halves, float(found.totals.mean())
-    apart = max(
-        abs((first + second) / 2 - every) / DISAGREEING[0], abs(first - second) / DISAGREEING[1]
-    )
-    if apart > error > NOTICEABLE:
+
+
+def _halves_that_disagree(passes: SecondOrder, error: float) -> Iterator[Check]:
+    first, second = passes.half_totals
+    both = float(passes.jackknife_totals.mean())
+    shift_of_mean = abs((first + second) / 2 - both) / MAX_ERRORS_OF_MEAN_OF_HALVES
+    difference = abs(first - second) / MAX_ERRORS_BETWEEN_HALVES
+    if max(shift_of_mean, difference) > error > MIN_NOTICEABLE_ERROR:
         yield Check(
-            f"the first half of the samples gives a total of {first:.4g}, the second {second:.4g}, all together "
-            f"{every:.4g} with an error bar of {error:.2g}: the device changed in between (look at the drift), or "
-            "the samples are too few; measure again, or take more samples.",
+            f"the first half of the samples gives a total of {first:.4g}, the second "
+            f"{second:.4g}, all together {both:.4g} with an error bar of {error:.2g}: the device "
+            "changed in between (look at the drift), or the samples are too few; measure again, or "
+            "take more samples.",
             unreliable="the halves of the samples disagree",
-            halves=found.of_halves.tolist(),
+            halves=passes.half_totals.tolist(),
         )
-    if found.smallest_eigenvalue < TUNING.least_eigenvalue:
+
+
+def _unstable_fit(evidence: Evidence, passes: SecondOrder) -> Iterator[Check]:
+    eigenvalue = passes.smallest_eigenvalue
+    if eigenvalue < MIN_EIGENVALUE:
         yield Check(
-            f"the fit is unstable: a variance that is 1 is estimated as {found.smallest_eigenvalue:.2g}, because {n} "
-            f"samples are few for {terms} functions and {evidence.rank} readouts; take more, or lower the degree.",
+            f"the fit is unstable: a variance that is 1 is estimated as {eigenvalue:.2g}, because "
+            f"{evidence.n_samples} samples are few for {len(evidence.basis)} functions and "
+            f"{evidence.rank} readouts; take more, or lower the degree.",
             unreliable="an unstable fit",
         )
-    if not evidence.n_groups and error > NOTICEABLE:
+
+
+def _single_net(evidence: Evidence, error: float) -> Iterator[Check]:
+    if not evidence.n_groups and error > MIN_NOTICEABLE_ERROR:
         yield Check(
-            "the inputs are a single low-discrepancy design: functions of higher degree than the basis can look like "
-            "functions of the basis there, so the total may be too high, and a fifth of the functions shown false, "
-            "beyond their error bars; use four independent blocks or more, as draw does from 256 samples on."
+            "the inputs are a single low-discrepancy design: functions of higher degree than the "
+            "basis can look like functions of the basis there, so the total may be too high, and a "
+            "fifth of the functions shown false, beyond their error bars; use four independent "
+            "blocks or more, as draw does from 256 samples on."
         )
 
 
-def control_variate_bytes(n_samples: int, n_columns: int, terms: int, threads: int) -> float:
-    """Memory beside the passes: matrices of the controls and values of them, for each thread; sums y e' by groups."""
-    controls = most_controls(n_samples, terms)
-    sums = 3 * GROUPS * n_columns * min(controls + terms, SUMS_BYTES // (8 * GROUPS * n_columns))
-    values = 6 * threads * min(HOST_NUMBERS, n_samples * controls)
-    return 8.0 * (2 * (len(TUNING.penalties[1]) + threads) * controls**2 + sums + values)
+def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
+    """Return the memory beside the passes: matrices and values of the controls, sums y e'."""
+    n_controls = most_controls(n_samples, n_terms)
+    n_matrices = 2 * (len(PENALTIES_WITH_PRIOR) + n_threads)
+    n_functions = MAX_SUMS_BYTES // (8 * N_GROUPS * n_columns)
+    sums = 3 * N_GROUPS * n_columns * min(n_controls + n_terms, n_functions)
+    values = 6 * n_threads * min(VALUES_PER_PIECE, n_samples * n_controls)
+    return 8.0 * (n_matrices * n_controls**2 + sums + values)
 
 
-def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
-    """Operations beside the passes: sums of the controls, the ridge fits, and the second pass."""
-    controls = most_controls(n_samples, terms)
-    fits = (
-        2
-        * len(TUNING.penalties[1])
-        * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
-    )
-    passes = (
-        controls**2
-        + 8.0 * controls * n_columns
-        + 8.0 * terms * n_columns
-        + 6.0 * controls * TUNING.signs
-    )
-    return fits + n_samples * passes
+def control_variate_work(n_samples: int, n_columns: int, n_terms: int) -> float:
+    """Return the operations beside the first pass: sums of the controls, fits, the second pass."""
+    n_controls = most_controls(n_samples, n_terms)
+    factorisation = n_controls**3 / 3
+    solution = 2.0 * n_controls * (n_controls + N_HELDOUT_ROWS) * n_columns
+    fits = 2 * len(PENALTIES_WITH_PRIOR) * (factorisation + solution)
+    sums_of_controls = n_controls**2 + 8.0 * n_controls * n_columns
+    sums_of_functions = 8.0 * n_terms * n_columns
+    leverages = 6.0 * n_controls * N_SIGNS
+    return fits + n_samples * (sums_of_controls + sums_of_functions + leverages)

@@ -1,4 +1,9 @@
-"""Evidence: what the data say about the capacities, before any estimator has its say."""
+"""Evidence: what one pass over the samples tells about the capacities, before a method is chosen.
+
+`gather` makes the pass. It sums up products of readouts and functions over each half of the
+samples; a `Summary` of each half and of the whole is all that raw capacities need. Methods that
+need more go through the rows again: `Evidence.samples` and `Evidence.engine` are the way back.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import array_namespace, as_like, contiguous, on_host, to_numpy
-from ..basis._family import DiscreteFamily
-from ..basis._product import ProductBasis, lowest
+from ..basis._product import ProductBasis
 from ..errors import Check
 from ..kernels._summary import (
     GOOD_CONDITION,
@@ -34,39 +38,43 @@ from ..samples._engine import Engine
 from ..samples._look import Look
 from ..samples._samples import Samples, row_shares
 from ..typing import Floats, Integers
+from ._groups import N_GROUPS, count_groups, group_edges
 
-# Readouts on a device up to which small matrices are handled faster by the processor than by the card.
-FEW_READOUTS = 256
-# Functions of low degree whose sample means tell independent points from low-discrepancy ones.
-LOW_FUNCTIONS = 24
-# Mean square of those means, relative to independent points, below which a design is of low discrepancy: Sobol and
-# Halton points stay below 0.1, independent ones scatter around 1 by 0.3.
-BALANCED = 0.3
-# Groups of independent samples, enough to know their scatter to a fifth; of inputs that have a few levels only; and
-# the most blocks of a design that are looked for, with the least samples of one.
-GROUPS, FEW_GROUPS, MOST_GROUPS, LEAST_STRETCH = 16, 8, 32, 16
-# Stretches of a sequence, left out one at a time: with 24 of them 95 % intervals of totals held in 88 % and more of
-# the data sets of benchmarks/sequences.py, and each is still long against the memory.
-STRETCHES = 24
-# Points that are put in order to find the blocks of a design, and the variance of the steps from one point of a block
-# to the next in that order, relative to their mean: at most 0.26 for blocks, with a few rows missing or not, and at
-# least 0.28 for shorter stretches and for independent points (1256 designs).
-ORDERED, EVEN_STEPS = 16_384, 0.27
+# Readouts on a device below which square matrices of them go to the processor, which handles small
+# matrices faster than the card.
+MIN_READOUTS_FOR_DEVICE_MATRICES = 256
+# Samples per readout that a summary by sums of products, or the choice of a frame for them, needs.
+MIN_SAMPLES_PER_READOUT = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Summaries of the whole and of its two ordered halves, and the way back to the data.
+    """Summaries of all samples and of their two ordered halves, and the way back to the data.
 
-    Estimators are functions of this. What needs another pass over the data is computed when first asked for.
-    `infocap.estimators.gather_evidence(u, x, basis)` gives one.
+    Methods are functions of this. What needs another pass over the data is computed when it is
+    first asked for. `infocap.estimators.gather_evidence(u, x, basis)` makes it.
 
+    Parameters
+    ----------
+    samples, engine
+        The rows, and who goes through them.
+    look
+        What the scan of all rows found: the range of every channel and input.
+    frame
+        Coordinates in which the readouts are nearly uncorrelated; None where there are none.
+    whole, halves
+        Summaries of all samples, and of the first and the second half.
+    mistakes
+        A function that returns what the data checks found, by cause.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
-    >>> def mine(evidence):
-    ...     print(evidence.n_samples, evidence.n_readouts, evidence.maximum, evidence.rank, evidence.raw.shape)
+    >>> def extrapolated(evidence):
+    ...     print(evidence.n_samples, evidence.n_readouts, evidence.maximum, evidence.rank)
     ...     return evidence.extrapolated.clip(0, 1)
-    >>> infocap.probe(lambda u: u, basis, 64, seed=1, method=mine).capacity.round(2)
-    64 1 2 2 (3,)
+    >>> infocap.probe(lambda u: u, basis, 64, seed=1, method=extrapolated).capacity.round(2)
+    64 1 2 2
     array([1., 1., 0.])
     """
 
@@ -76,9 +84,7 @@ class Evidence:
     frame: Frame | None
     whole: Summary
     halves: tuple[Summary, Summary]
-    mistakes: Callable[[], dict[str, list[Check]]] = (
-        dict  # in the data, by their cause; looked for when asked
-    )
+    mistakes: Callable[[], dict[str, list[Check]]] = dict
 
     @property
     def basis(self) -> ProductBasis:
@@ -122,25 +128,26 @@ class Evidence:
 
     @cached_property
     def half_coordinates(self) -> tuple[Any, Any]:
-        """Coordinates of the targets from the first half of the samples alone, and from the second."""
+        """The same from the first half of the samples alone, and from the second."""
         first, second = (coordinates(half, span(half)) for half in self.halves)
         return first, second
 
     @property
     def readout_weights(self) -> Floats:
-        """W* = G⁻¹R of every target, in units of the channels: (readouts + 1, terms), the constant's weight first."""
-        samples, inside = self.samples, self.coordinates
-        slopes = to_numpy(self.whitener["whitening"] @ inside[int(samples.constant) :, :])
-        out = np.zeros((samples.x.shape[1] + 1, inside.shape[1]))
-        with np.errstate(
-            over="ignore"
-        ):  # readouts near the smallest numbers have weights beyond the largest
-            out[1 + samples.channels] = samples.scale[:, None] * slopes
-        out[0] = (
-            samples.constant * to_numpy(inside[0, :])
-            - (samples.shift * samples.scale + self.space.mean) @ slopes
-        )
-        return out
+        """W* = G⁻¹R of every target, in units of the channels: (readouts + 1, terms).
+
+        The weight of the constant comes first.
+        """
+        samples = self.samples
+        slopes_of_rank = self.coordinates[int(samples.constant) :, :]
+        slopes = to_numpy(self.whitener["whitening"] @ slopes_of_rank)
+        offset = samples.shift * samples.scale + self.space.mean
+        weights = np.zeros((self.n_readouts + 1, slopes.shape[1]))
+        # Readouts near the smallest numbers have weights beyond the largest.
+        with np.errstate(over="ignore"):
+            weights[1 + samples.channels] = samples.scale[:, None] * slopes
+        weights[0] = samples.constant * to_numpy(self.coordinates[0, :]) - offset @ slopes
+        return weights
 
     @cached_property
     def raw(self) -> Floats:
@@ -150,7 +157,7 @@ class Evidence:
     @cached_property
     def raw_half(self) -> Floats:
         """The mean of C_{N/2} over the two ordered halves."""
-        first, second = (squares(part) for part in self.half_coordinates)
+        first, second = (squares(half) for half in self.half_coordinates)
         return (first + second) / 2
 
     @property
@@ -160,53 +167,13 @@ class Evidence:
 
     @cached_property
     def n_groups(self) -> int:
-        """Into how many stretches of equal length the samples can be cut that are independent of each other.
-
-        That is 16 for independent points and the number of blocks for a design of independent blocks, which are told
-        by one input: in the order of size, every block of a low-discrepancy design holds one in so many points.
-        It is 0 where fewer than four blocks are found, or none although the means of low-degree functions
-        are too small for independent points: then the samples are one low-discrepancy design.
-        """
-        n, families = self.n_samples, self.basis.families
-        if self.basis.memory:  # contiguous stretches of a sequence
-            return min(STRETCHES, max(n // 4, 2))
-        column = next(
-            (k for k, one in enumerate(families) if not isinstance(one, DiscreteFamily)), None
-        )
-        if column is None or n < 4 * LEAST_STRETCH:
-            return min(FEW_GROUPS, max(n // 4, 2))
-        most = float(families[column].quantile(np.array([min(ORDERED / n, 1.0)]))[0])
-        found = self.engine.fold(self.samples, partial(_below, column=column, most=most))
-        rows, u = (np.concatenate(part) for part in zip(*found, strict=True))
-        rows = rows[np.argsort(u)]
-        even = [
-            k
-            for k in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1)
-            if _evenness(rows, n, k) < EVEN_STEPS
-        ]
-        if even:
-            in_order = _evenness(rows, n, len(u) // LEAST_STRETCH) < 2 * EVEN_STEPS  # not shuffled
-            count = min(even) if in_order else max(even)
-            return count if count > 3 else 0
-        low = lowest(self.basis, LOW_FUNCTIONS)
-        total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
-        balanced = len(low) > 1 and float(np.mean(total[1:] ** 2 / square[1:])) < BALANCED
-        return 0 if balanced else GROUPS
+        """Number of independent groups of samples; 0 for a single low-discrepancy design."""
+        return count_groups(self.samples, self.engine)
 
     @property
     def group_edges(self) -> Integers:
-        """The rows at which the groups of samples begin, and the number of samples; half of them are one half.
-
-        Groups do not cross from one run to the next, unless there are so many runs that several make a group.
-        """
-        n, count, edges = self.n_samples, self.n_groups or GROUPS, list[int]()
-        runs = [0] if self.samples.runs is None else self.samples.runs.tolist()
-        if len(runs) >= count:
-            return np.array([*(runs[len(runs) * g // count] for g in range(count)), n])
-        for start, stop in pairwise([*runs, n]):
-            cuts = max(round(count * (stop - start) / n), 1)
-            edges += [start + (stop - start) * g // cuts for g in range(cuts)]
-        return np.array([*edges, n])
+        """The rows at which the groups of samples begin, and the number of samples."""
+        return group_edges(self.samples, self.n_groups or N_GROUPS)
 
     @cached_property
     def leverage(self) -> Floats:
@@ -216,10 +183,8 @@ class Evidence:
     @cached_property
     def leverage_power(self) -> float:
         """S_N, the mean of leverage² (paper, eq. SN)."""
-        return (
-            float(self.engine.fold(self.samples, partial(_leverage_power, **self.whitener)))
-            / self.n_samples
-        )
+        power = self.engine.fold(self.samples, partial(_leverage_power, **self.whitener))
+        return float(power) / self.n_samples
 
     @cached_property
     def zero_capacity_bound(self) -> Floats:
@@ -228,17 +193,15 @@ class Evidence:
 
     @cached_property
     def leverage_bound(self) -> Floats:
-        """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
-        return (
-            self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener))
-            / self.n_samples**2
-        )
+        """mean(leverage y²) / N from the data: the expected C_N of a target without capacity."""
+        sums = self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener))
+        return sums / self.n_samples**2
 
     @cached_property
     def whitener(self) -> dict[str, Any]:
-        """What `Samples.readouts` needs to give X~, of sample covariance 1: the mean to subtract, and a matrix."""
-        whitening = as_like(self.space.whitening * float(np.sqrt(self.n_samples)), self.coordinates)
-        return {"mean": self.space.mean, "whitening": whitening}
+        """Options of `Samples.readouts` that give X~, of sample covariance 1."""
+        whitening = self.space.whitening * float(np.sqrt(self.n_samples))
+        return {"mean": self.space.mean, "whitening": as_like(whitening, self.coordinates)}
 
     @cached_property
     def target_power(self) -> Floats:
@@ -247,7 +210,7 @@ class Evidence:
 
 
 def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
-    """One pass over prepared samples: both ordered halves, and the whole from them."""
+    """Go once through prepared samples, and summarise both ordered halves and the whole."""
     frame = frame_for(samples, look)
     n = samples.n_samples
     first, second, whole = summaries(samples, engine, frame, (0, n // 2, n))
@@ -257,61 +220,85 @@ def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
 def summaries(
     samples: Samples, engine: Engine, frame: Frame | None, edges: Sequence[int]
 ) -> list[Summary]:
-    """Summaries of the rows between consecutive edges, and last that of all of them."""
-    if (
-        frame is not None
-        and min(stop - start for start, stop in pairwise(edges)) >= 2 * samples.n_columns
-    ):
-        sums: list[Moments] = engine.fold(
-            samples, partial(_moments, matrix=frame.matrix), edges=edges
-        )
-        sums.append(sums[0] if len(sums) == 1 else reduce(add, sums))
-        found, bounds = zip(*(one.summary(frame, samples.constant) for one in sums), strict=True)
-        if all(float(bound) < GOOD_CONDITION for bound in bounds):
-            return list(found)
+    """Return summaries of the rows between consecutive edges, and last that of all of them.
+
+    Sums of products are the fast way. Where they would lose too many digits, or there are few
+    rows, the readouts themselves are factored.
+    """
+    shortest = min(stop - start for start, stop in pairwise(edges))
+    if frame is not None and shortest >= MIN_SAMPLES_PER_READOUT * samples.n_columns:
+        from_sums = _summaries_from_sums(samples, engine, frame, edges)
+        if from_sums is not None:
+            return from_sums
     parts: list[Summary] = engine.fold(samples, _summary, combine, edges)
     return [*parts, combine(*parts)]
 
 
+def _summaries_from_sums(
+    samples: Samples, engine: Engine, frame: Frame, edges: Sequence[int]
+) -> list[Summary] | None:
+    """Return the summaries from sums of products; None where these have lost too many digits."""
+    sum_products = partial(_moments, matrix=frame.matrix)
+    moments: list[Moments] = engine.fold(samples, sum_products, edges=edges)
+    moments.append(reduce(add, moments))
+    pairs = [sums.summary(frame, samples.constant) for sums in moments]
+    if all(float(condition_bound) < GOOD_CONDITION for _, condition_bound in pairs):
+        return [summary for summary, _ in pairs]
+    return None
+
+
 def frame_for(samples: Samples, look: Look) -> Frame | None:
-    """Coordinates in which the readouts are nearly uncorrelated, as far as some of the rows tell."""
-    if look.sample.shape[0] < 2 * samples.n_columns:
+    """Return coordinates in which some rows of the readouts are nearly uncorrelated.
+
+    None where some readouts are nearly dependent, or there are too few rows to tell.
+    """
+    if look.sample.shape[0] < MIN_SAMPLES_PER_READOUT * samples.n_columns:
         return None
     x = samples.centred(look.sample)
     xp = array_namespace(x)
-    x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1) if samples.constant else x
-    return frame_of(np.linalg.qr(x, mode="r") if on_host(x) else triangle_of_gram(_small(x.T @ x)))
+    if samples.constant:
+        x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
+    if on_host(x):
+        return frame_of(np.linalg.qr(x, mode="r"))
+    return frame_of(triangle_of_gram(_where_it_is_fast(x.T @ x)))
 
 
-def _small(matrix: Any) -> Any:
-    """A square matrix where it is handled fastest."""
-    return to_numpy(matrix) if matrix.shape[0] < FEW_READOUTS else matrix
+def _where_it_is_fast(matrix: Any) -> Any:
+    """Move a square matrix of a device to the processor if it is small."""
+    if matrix.shape[0] < MIN_READOUTS_FOR_DEVICE_MATRICES:
+        return to_numpy(matrix)
+    return matrix
 
 
 def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments:
-    """Sums of products of some rows, in coordinates x @ matrix of the readouts, as many at a time as stay in cache."""
+    """Return sums of products of some rows, in coordinates x @ matrix of the readouts.
+
+    As many rows are multiplied at a time as stay in the processor's cache.
+    """
     step = stop - start if samples.x.on_device else samples.basis.tile_samples
     gram: Any = 0.0
 
-    def pieces() -> Iterator[tuple[Any, Any]]:
+    def tiles() -> Iterator[tuple[Any, Any]]:
         nonlocal gram
         for first in range(start, stop, step):
             last = min(first + step, stop)
             z = samples.readouts(first, last)
-            z = z if matrix is None else z @ as_like(matrix, z)
-            z = (
-                z if on_host(z) else contiguous(z.T).T
-            )  # the order in which a card multiplies fastest
+            if matrix is not None:
+                z = z @ as_like(matrix, z)
+            if not on_host(z):
+                z = contiguous(z.T).T  # the order in which a card multiplies fastest
             gram = gram + z.T @ z
             yield samples.inputs(first, last), samples.weighted(z, first)
 
-    projection = samples.basis.project(pieces())
-    return Moments(gram if on_host(gram) else _small(gram), projection, stop - start)
+    projection = samples.basis.project(tiles())
+    if not on_host(gram):
+        gram = _where_it_is_fast(gram)
+    return Moments(gram, projection, stop - start)
 
 
 def _summary(samples: Samples, start: int, stop: int) -> Summary:
-    """Readouts factored, block by block, and the targets seen from there."""
-    blocks = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+    """Factor the readouts of some rows, block by block, and project the targets on them."""
+    blocks = row_blocks(samples, start, stop)
     return combine(
         *(
             summarise(samples.readouts(*rows), samples.targets(*rows), samples.constant)
@@ -320,55 +307,40 @@ def _summary(samples: Samples, start: int, stop: int) -> Summary:
     )
 
 
-def _evenness(rows: Integers, n: int, count: int) -> float:
-    """Variance of the steps between points of one stretch among all points in order of size, relative to their mean."""
-    stretch = (rows * count // n).astype(np.int16)  # short numbers are sorted many times as fast
-    place = np.argsort(stretch, kind="stable")
-    steps = np.diff(place)[np.diff(stretch[place]) == 0]
-    return float(np.var(steps)) / count**2
-
-
-def _below(
-    samples: Samples, start: int, stop: int, *, column: int, most: float
-) -> list[tuple[Integers, Floats]]:
-    """The rows in which one input is below some value, and its values, as a list of one pair."""
-    u = to_numpy(samples.u.read(start, stop)[:, column])
-    rows = np.flatnonzero(u <= most)
-    return [(rows + samples.first_row + start, u[rows])]
-
-
-def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
-    """The sums of y and of y² over some rows, with weights w and w²: (2, terms)."""
-    u, weights = samples.inputs(start, stop), samples.weights(start, stop)
-    square = None if weights is None else weights**2
-    return np.array([basis.sum_over(u, weights), basis.sum_over(u, square, power=2)])
-
-
 def square_sums(samples: Samples, start: int, stop: int) -> Floats:
-    """The sum of y² of every target over some rows, (terms,)."""
-    return samples.basis.sum_over(
-        samples.inputs(start, stop), samples.weights(start, stop), power=2
-    )
+    """Return the sum of y² of every target over some rows, (terms,)."""
+    u = samples.inputs(start, stop)
+    return samples.basis.sum_over(u, samples.weights(start, stop), power=2)
 
 
-def _leverages(samples: Samples, start: int, stop: int, **frame: Any) -> list[Floats]:
-    """sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
-    parts = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return [np.concatenate([squares(samples.readouts(*rows, **frame).T) for rows in parts])]
+def _leverages(samples: Samples, start: int, stop: int, **whitener: Any) -> list[Floats]:
+    """Return sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
+    blocks = row_blocks(samples, start, stop)
+    return [np.concatenate([squares(samples.readouts(*rows, **whitener).T) for rows in blocks])]
 
 
-def _leverage_power(samples: Samples, start: int, stop: int, **whitened: Any) -> float:
-    """The sum of leverage² over some rows."""
+def _leverage_power(samples: Samples, start: int, stop: int, **whitener: Any) -> float:
+    """Return the sum of leverage² over some rows."""
     if not samples.x.on_device:
-        return float(np.sum(_leverages(samples, start, stop, **whitened)[0] ** 2))
-    z = samples.readouts(start, stop, **whitened)
+        (leverage,) = _leverages(samples, start, stop, **whitener)
+        return float(np.sum(leverage**2))
+    # On a device, one number is fetched in place of one per row.
+    z = samples.readouts(start, stop, **whitener)
     xp = array_namespace(z)
-    return float(xp.sum(xp.sum(z**2, axis=1) ** 2))  # one number is fetched in place of one per row
+    return float(xp.sum(xp.sum(z**2, axis=1) ** 2))
 
 
-def _leverage_squares(samples: Samples, start: int, stop: int, **whitened: Any) -> Floats:
-    """The sum of leverage times y² of every target over some rows, (terms,)."""
-    (leverage,) = _leverages(samples, start, stop, **whitened)
+def _leverage_squares(samples: Samples, start: int, stop: int, **whitener: Any) -> Floats:
+    """Return the sum of leverage times y² of every target over some rows, (terms,)."""
+    (leverage,) = _leverages(samples, start, stop, **whitener)
     weights = samples.weights(start, stop)
-    leverage = leverage if weights is None else leverage * weights
+    if weights is not None:
+        leverage = leverage * weights
     return samples.basis.sum_over(samples.inputs(start, stop), leverage, power=2)
+
+
+def row_blocks(samples: Samples, start: int, stop: int) -> list[tuple[int, int]]:
+    """Cut rows into blocks that stay in cache; a device takes all rows at once."""
+    if samples.x.on_device:
+        return [(start, stop)]
+    return list(row_shares(start, stop, samples.n_columns))

@@ -1,11 +1,13 @@
-"""The fit of the readouts that serves as a control variate: one pass over the data, and a choice among ridge fits.
+"""The fit of the readouts that serves as a control variate: ridge fits, chosen on held-out rows.
 
-Any fit f(u) of the readouts z by functions of the inputs has known means E[y f] and E[f f']; only the residual
-e = z - f has to be averaged over samples. Its mean square for samples left out of the fit is the variance of
-everything that is estimated, so the fit with the smallest one is best. Noisy directions of the readouts want no
-fit, clean ones the largest: each direction chooses its own. The directions used for one half of the samples are found
-with the residuals of the other half, and all residuals choose the fit: a rotation found with the residuals that it is
-judged by would find directions of noise that seem to be predicted.
+Any fit f(u) of the readouts z by functions of the inputs has known means E[y f] and E[f f']; only
+the residual e = z - f has to be averaged over samples. Its mean square for samples left out of the
+fit is the variance of everything that is estimated, so the fit with the smallest one is best.
+
+Noisy directions of the readouts want no fit, clean ones the largest: each direction chooses its
+own. The choice is cross-fitted: the directions for one half of the samples are found with the
+residuals of the other half, and the residuals of both choose the fit. A rotation found with the
+very residuals that then judge it would find directions of noise that seem to be predicted.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -23,234 +25,395 @@ from ..kernels._summary import Ridge, Sums, squares
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._tuning import TUNING
 
-# Values of the dictionary that are made at a time: few enough to stay near the processor, or on a device in its memory.
-HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
-# Least value of 1 minus the weight of a single sample, so that it cannot make a bias diverge or decide a p-value.
-LEAST_MARGIN = 0.2
-NOBODY = np.empty(0, dtype=int)  # no row judges
+# Ridge penalties per sample of the first fits, which have no prior, and of the fits with a prior.
+# The residual of a fit changes little within a factor of ten of its best penalty: twice as many
+# penalties gave the same errors (docs/estimators.md).
+PENALTIES = (0.0, 1e-2, 1.0)
+PENALTIES_WITH_PRIOR = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
+# Rows that are held out to compare the fits; twice as many gave the same errors.
+N_HELDOUT_ROWS = 1024
+# Vectors of random signs from which leverages are found, to a quarter of themselves; twice as many
+# gave the same errors.
+N_SIGNS = 32
+# A direction takes another fit than the common one if its residual power falls below this share:
+# fewer fits are faster, and less the work of chance.
+MAX_RESIDUAL_RATIO = 0.98
+
+# Controls (functions in the fit) per sample: leverages come near 1 beyond it.
+MAX_CONTROLS_PER_SAMPLE = 0.4
+# Controls per reported function: degrees beyond these were found to hold nothing.
+MAX_CONTROLS_PER_FUNCTION = 4.0
+# Controls that cost no time, so that so many are used although fewer functions are reported.
+N_CHEAP_CONTROLS = 1000
+# Controls whose matrices fit into the memory of every machine.
+MAX_CONTROLS = 4000
+
+# Standard errors from which on a capacity stands out and has a prior of its own.
+MIN_STANDARD_ERRORS_FOR_OWN_PRIOR = 2.0
+# Share of the noise of one capacity below which a control is left out of the second fits.
+MIN_PRIOR_TO_NOISE = 0.05
+# Least prior, relative to the largest: it bounds the penalties.
+MIN_RELATIVE_PRIOR = 1e-8
+# Eigenvalues of G are 1 for whitened readouts and many samples; estimates below this are noise.
+MIN_EIGENVALUE = 0.1
+# Least margin 1 - h of a single sample of leverage h, so that it cannot make a bias diverge or
+# decide a p-value.
+MIN_SAMPLE_MARGIN = 0.2
+
+# Values of controls that are made at a time, few enough to stay near the processor.
+VALUES_PER_PIECE = 2_000_000
+# The same on a device, where they take 2 GB.
+VALUES_PER_PIECE_ON_DEVICE = 250_000_000
+# Rows of a piece at least; fewer would cost more in Python than in the products.
+MIN_ROWS_PER_PIECE = 64
+
+NO_HELDOUT_ROWS = np.empty(0, dtype=int)
+# The number of a direction's fit where no fit at all is best.
+NO_FIT = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Products(Sums):
-    """Sums over samples of products of the controls phi and the whitened readouts z, and the rows that judge fits."""
+    """Sums over samples of products of the controls phi and the whitened readouts z."""
 
     controls: Any  # phi phi', (controls, controls)
     cross: Any  # phi z', (controls, rank)
     readouts: Any  # z z', (rank, rank)
     count: int
-    judges: list[tuple[Any, Any]] = field(
-        default_factory=list
-    )  # phi (controls, rows) and z (rows, rank)
+    # Of the held-out rows, phi (controls, rows) and z (rows, rank) of each piece.
+    heldout: list[tuple[Any, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
-class Half:
+class HalfFit:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
     share: float  # of all samples: one half, unless the number of groups is odd
-    onto: dict[
-        int, Any
-    ]  # by number of fit, -1 for none, the projection on the directions that chose it, (rank, rank)
+    projections: dict[int, Any]  # on the directions that chose each candidate, (rank, rank)
     coefficients: Any  # of all readouts, (dictionary, rank)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One ridge fit, its mean margin, and what is left of each row that judges by the fit without it, (rows, rank)."""
+    """One ridge fit, and its residuals at the held-out rows."""
 
     fit: Ridge
-    margin: float
-    left: Any
+    mean_margin: float  # mean of 1 - leverage over the held-out rows
+    residuals: Any  # in a fit without each row, (rows, rank)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """The chosen fits, and first estimates of c = E[y z] and G = E[z z'] from sums alone."""
 
-    dictionary: ProductBasis
-    places: Integers  # of the reported functions in the dictionary, -1 for those that are not there
+    dictionary: ProductBasis  # the controls
+    places: Integers  # of the reported functions in the dictionary, -1 for those not in it
     candidates: list[Candidate]
-    halves: list[Half]  # two of them
-    b: Any  # coefficients of the fit, their mean over samples, (dictionary, rank)
-    c: Any  # of all functions of the dictionary, (dictionary, rank)
-    gram: Any  # (rank, rank)
-    products: Any  # sums of phi phi'
-    left: float  # mean square of what is left, summed over readouts
+    halves: list[HalfFit]  # two of them
+    coefficients: Any  # mean over samples, (dictionary, rank)
+    c: Any  # first estimate for the functions of the dictionary, (dictionary, rank)
+    gram: Any  # first estimate, (rank, rank)
+    control_products: Any  # sums of phi phi'
+    residual_power: float  # mean square of the residuals, summed over readouts
+
+
+class Piece(NamedTuple):
+    """Consecutive rows with what is needed of them at a time."""
+
+    first: int  # the first row
+    inputs: Any  # (rows, inputs)
+    values: Any  # of a basis, (functions, rows)
+    readouts: Any  # (rows, rank)
 
 
 def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
-    """One pass for the sums, then ridge fits; what they find is the prior of further ones (empirical Bayes).
+    """Fit the readouts by controls: one pass for the sums, then a choice among ridge fits.
 
-    The first fits use the reported functions, the others also higher degrees. A second round of priors lowers the
-    residual by less than 3 %, also with fewer samples than functions. `edges` are the rows where groups begin.
+    What the first fits find is the prior of further ones (empirical Bayes). The first fits use the
+    reported functions, the others also higher degrees. A second round of priors would lower the
+    residual by less than 3 %, also with fewer samples than functions.
+
+    `kind` is ``"auto"``, ``"least-squares"`` or ``"none"``; `edges` are the rows where groups
+    begin.
     """
-    n, dictionary = evidence.n_samples, controls(evidence)
-    judges = np.sort(np.random.default_rng(0).permutation(n)[: TUNING.judges])
-    work = partial(products, judges=judges, **evidence.whitener)
-    sums: Products = evidence.engine.fold(replace(evidence.samples, basis=dictionary), work)
-    xp, middle, constant = (
-        array_namespace(sums.cross),
-        int(edges[len(edges) // 2]),
-        int(evidence.samples.constant),
-    )
-    values, readouts = zip(*sums.judges, strict=True)
-    judged = xp.concat(values, axis=1), xp.concat(readouts), int(np.searchsorted(judges, middle))
-    places, weights = evidence.basis.places(dictionary), np.full(len(dictionary), np.inf)
-    weights[places[places >= 0]] = 1.0
-    contest = _Contest(dictionary, places, sums, constant, (middle / n, 1 - middle / n), *judged)
-    penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.penalties[0]}[kind]
-    first = contest.enter(weights, penalties)
-    best = contest.winner(first)
-    prior = contest.prior(best) if kind == "auto" else None
-    if prior is None:
-        return best
-    return min(
-        best,
-        contest.winner(first[:1] + contest.enter(prior, TUNING.penalties[1])),
-        key=lambda one: one.left,
+    selection = _sum_products(evidence, edges)
+    penalties = {"none": (), "least-squares": (0.0,), "auto": PENALTIES}[kind]
+    is_reported = np.isin(np.arange(len(selection.dictionary)), selection.places)
+    first_weights = np.where(is_reported, 1.0, np.inf)
+    first_candidates = selection.candidates(first_weights, penalties)
+    first_fit = selection.select(first_candidates)
+    if kind != "auto":
+        return first_fit
+
+    prior_weights = selection.prior_weights(first_fit)
+    if prior_weights is None:
+        return first_fit
+    candidates = first_candidates[:1]
+    candidates += selection.candidates(prior_weights, PENALTIES_WITH_PRIOR)
+    second_fit = selection.select(candidates)
+    return second_fit if second_fit.residual_power < first_fit.residual_power else first_fit
+
+
+def _sum_products(evidence: Evidence, edges: Integers) -> _FitSelection:
+    """Make the pass over the samples that all fits need."""
+    n = evidence.n_samples
+    dictionary = controls(evidence)
+    permutation = np.random.default_rng(0).permutation(n)
+    heldout_rows = np.sort(permutation[:N_HELDOUT_ROWS])
+    sum_products = partial(products, heldout_rows=heldout_rows, **evidence.whitener)
+    samples = replace(evidence.samples, basis=dictionary)
+    sums: Products = evidence.engine.fold(samples, sum_products)
+
+    xp = array_namespace(sums.cross)
+    middle = int(edges[len(edges) // 2])
+    values, readouts = zip(*sums.heldout, strict=True)
+    return _FitSelection(
+        dictionary=dictionary,
+        places=evidence.basis.places(dictionary),
+        sums=sums,
+        n_constant=int(evidence.samples.constant),
+        half_shares=(middle / n, 1 - middle / n),
+        phi=xp.concat(values, axis=1),
+        z=xp.concat(readouts),
+        n_heldout_in_first_half=int(np.searchsorted(heldout_rows, middle)),
     )
 
 
 def products(
-    samples: Samples, start: int, stop: int, *, judges: Integers = NOBODY, **frame: Any
+    samples: Samples,
+    start: int,
+    stop: int,
+    *,
+    heldout_rows: Integers = NO_HELDOUT_ROWS,
+    **whitener: Any,
 ) -> Products:
-    """The sums over some rows; the controls are the basis of these samples."""
-    total: Any = None
-    for first, _, phi, z in pieces(samples, start, stop, samples.basis, **frame):
-        here = judges - samples.first_row - first
-        where = as_like(here[(here >= 0) & (here < z.shape[0])], z)
-        judged = take_rows(phi.T, where).T, take_rows(z, where)
-        part = Products(phi @ phi.T, times(phi, z), z.T @ z, z.shape[0], [judged])
-        total = part if total is None else total.absorb(part)
+    """Return the sums over some rows; the controls are the basis of these samples."""
+    total: Products | None = None
+    for piece in pieces(samples, start, stop, samples.basis, **whitener):
+        phi = piece.values
+        z = piece.readouts
+        rows = heldout_rows - samples.first_row - piece.first
+        rows_here = as_like(rows[(rows >= 0) & (rows < z.shape[0])], z)
+        heldout = (take_rows(phi.T, rows_here).T, take_rows(z, rows_here))
+        sums = Products(phi @ phi.T, times(phi, z), z.T @ z, z.shape[0], [heldout])
+        total = sums if total is None else total.absorb(sums)
     return cast(Products, total)
 
 
 @dataclass(frozen=True, eq=False)
-class _Contest:
-    """Fits compete for each direction of the readouts by what they leave of rows that were left out, the judges."""
+class _FitSelection:
+    """The choice among ridge fits for each direction of the readouts, by held-out residuals.
+
+    A residual divided by the margin 1 - leverage is that of the fit without its row. So the rows
+    are held out although all fits come from the sums over all samples.
+    """
 
     dictionary: ProductBasis
     places: Integers  # of the reported functions in the dictionary
     sums: Products
-    skip: int  # 1 where the first readout is the constant, which is known exactly
-    shares: tuple[float, float]  # of all samples, in each half
-    phi: Any  # values of the dictionary for the judges, (dictionary, rows)
-    z: Any  # their readouts, (rows, rank)
-    edge: int  # the first judge of the second half
+    n_constant: int  # 1 where the first readout is the constant, which is known exactly
+    half_shares: tuple[float, float]  # of all samples, in each half
+    phi: Any  # values of the dictionary at the held-out rows, (dictionary, rows)
+    z: Any  # readouts at these rows, (rows, rank)
+    n_heldout_in_first_half: int
 
-    def enter(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
-        """Ridge fits with these weights of the penalty, except where the functions are not independent."""
-        out, kept = [], np.flatnonzero(np.isfinite(weights))
-        scaled = (self.sums.count * penalty * weights[kept] for penalty in penalties)
-        for fit in Ridge.fits(self.sums.controls, self.sums.cross, kept, scaled, TUNING.signs):
-            margin = fit.margin(self.phi)
-            left = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
-            out.append(Candidate(fit, float(array_namespace(margin).mean(margin)), left))
-        return out
+    def candidates(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
+        """Return ridge fits with these weights of the penalty; infinite ones leave controls out.
 
-    def winner(self, candidates: list[Candidate]) -> Fit:
-        """The best fit of each direction, or none at all, and the first estimates that follow."""
-        xp, halves, left, margins = array_namespace(self.z), [], 0.0, list[float]()
-        left_out, rank = [self.z, *(one.left for one in candidates)], self.sums.cross.shape[1]
-        in_halves = (
-            (one[: self.edge, self.skip :], one[self.edge :, self.skip :]) for one in left_out
-        )
-        squares = xp.stack(
-            [xp.stack([first.T @ first, second.T @ second]) for first, second in in_halves]
-        )
-        both = xp.sum(squares, axis=1)  # products of residuals with each other, for each fit
-        common = 1 + int(np.argmin(to_numpy(xp.linalg.trace(both))[1:])) if candidates else 0
-        for half, share in enumerate(self.shares):
-            turn = xp.linalg.eigh(squares[common, 1 - half, :, :])[1]
-            along = to_numpy(xp.sum((both @ turn) * turn, axis=1))
-            best = np.argmin(along, axis=0)
-            best[along.min(axis=0) > TUNING.clearly_better * along[common]] = common
-            left += float(np.take_along_axis(along, best[None], axis=0).sum()) / (
-                2 * self.z.shape[0]
-            )
-            rotation, choice = np.eye(rank), np.full(rank, -1)
-            rotation[self.skip :, self.skip :], choice[self.skip :] = to_numpy(turn), best - 1
-            b = as_like(
-                np.eye(len(self.dictionary), rank) * (np.arange(rank) < self.skip), self.sums.cross
-            )
-            columns, onto = as_like(rotation, b), dict[int, Any]()
-            for k in sorted({-1, *choice.tolist()}):
-                onto[k] = (columns * as_like((choice == k) * 1.0, b)) @ columns.T
-                b = b if k < 0 else b + candidates[k].fit.coefficients @ onto[k]
-            margins += [candidates[k].margin for k in choice if k >= 0]
-            halves.append(Half(share, onto, b))
-        b = halves[0].share * halves[0].coefficients + halves[1].share * halves[1].coefficients
-        seen = self.sums.controls @ b
-        c = b + (self.sums.cross - seen) / (self.sums.count * float(np.mean(margins or 1.0)))
-        gram = as_like(np.eye(rank), b) + b.T @ (b - seen / self.sums.count)
+        There is no fit where the controls are not independent on the samples.
+        """
+        kept = np.flatnonzero(np.isfinite(weights))
+        scaled_penalties = (self.sums.count * penalty * weights[kept] for penalty in penalties)
+        fits = Ridge.fits(self.sums.controls, self.sums.cross, kept, scaled_penalties, N_SIGNS)
+        return [self._candidate(fit) for fit in fits]
+
+    def _candidate(self, fit: Ridge) -> Candidate:
+        margin = fit.margin(self.phi)
+        residuals = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
+        mean_margin = float(array_namespace(margin).mean(margin))
+        return Candidate(fit, mean_margin, residuals)
+
+    def select(self, candidates: list[Candidate]) -> Fit:
+        """Return the best fit of each direction, or none at all, and the first estimates."""
+        products_of_halves = self._residual_products(candidates)
+        rank = self.sums.cross.shape[1]
+        halves = list[HalfFit]()
+        margins = list[float]()
+        residual_power = 0.0
+        for half, share in enumerate(self.half_shares):
+            choice = self._choose(products_of_halves, other_half=1 - half)
+            halves.append(self._half_fit(choice, share, candidates))
+            residual_power += choice.residual_power / (2 * self.z.shape[0])
+            margins += [candidates[k].mean_margin for k in choice.fits if k != NO_FIT]
+
+        first, second = halves
+        b = first.share * first.coefficients + second.share * second.coefficients
+        fitted_sums = self.sums.controls @ b
+        # The residuals of a fit are too small by the margins of their samples.
+        mean_margin = float(np.mean(margins or 1.0))
+        c = b + (self.sums.cross - fitted_sums) / (self.sums.count * mean_margin)
+        gram = as_like(np.eye(rank), b) + b.T @ (b - fitted_sums / self.sums.count)
         return Fit(
-            self.dictionary, self.places, candidates, halves, b, c, gram, self.sums.controls, left
+            dictionary=self.dictionary,
+            places=self.places,
+            candidates=candidates,
+            halves=halves,
+            coefficients=b,
+            c=c,
+            gram=gram,
+            control_products=self.sums.controls,
+            residual_power=residual_power,
         )
 
-    def prior(self, found: Fit) -> Floats | None:
-        """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""
-        degrees, noise = self.dictionary.degrees, found.left / self.sums.count
-        root, _ = inverse_root(found.gram)
-        capacity = squares((found.c @ root).T) - noise
+    def _residual_products(self, candidates: list[Candidate]) -> Any:
+        """Return products e'e of held-out residuals: (1 + candidates, halves, readouts, readouts).
+
+        The first are those of no fit at all. The constant readout, which is exact, is left out.
+        """
+        xp = array_namespace(self.z)
+        middle = self.n_heldout_in_first_half
+        products_of_fits = []
+        for residuals in (self.z, *(candidate.residuals for candidate in candidates)):
+            first = residuals[:middle, self.n_constant :]
+            second = residuals[middle:, self.n_constant :]
+            products_of_fits.append(xp.stack([first.T @ first, second.T @ second]))
+        return xp.stack(products_of_fits)
+
+    def _choose(self, products_of_halves: Any, other_half: int) -> _Choice:
+        """Let each direction choose its fit; the directions are those of the other half."""
+        xp = array_namespace(products_of_halves)
+        products_of_all = xp.sum(products_of_halves, axis=1)
+        n_fits = products_of_all.shape[0] - 1
+        power_of_fits = to_numpy(xp.linalg.trace(products_of_all))[1:]
+        common = 1 + int(np.argmin(power_of_fits)) if n_fits else 0
+
+        directions = xp.linalg.eigh(products_of_halves[common, other_half, :, :])[1]
+        # Residual power of every fit along every direction, (1 + fits, directions).
+        power = to_numpy(xp.sum((products_of_all @ directions) * directions, axis=1))
+        best = np.argmin(power, axis=0)
+        hardly_better = power.min(axis=0) > MAX_RESIDUAL_RATIO * power[common]
+        best[hardly_better] = common
+        chosen_power = np.take_along_axis(power, best[None], axis=0)
+
+        rank = self.sums.cross.shape[1]
+        rotation = np.eye(rank)
+        rotation[self.n_constant :, self.n_constant :] = to_numpy(directions)
+        fits = np.full(rank, NO_FIT)
+        fits[self.n_constant :] = best - 1
+        return _Choice(rotation, fits, float(chosen_power.sum()))
+
+    def _half_fit(self, choice: _Choice, share: float, candidates: list[Candidate]) -> HalfFit:
+        """Put the fit of one half together from the fits that its directions chose."""
+        rank = len(choice.fits)
+        is_constant = np.arange(rank) < self.n_constant  # which the first control predicts
+        b = as_like(np.eye(len(self.dictionary), rank) * is_constant, self.sums.cross)
+        rotation = as_like(choice.rotation, b)
+        projections = dict[int, Any]()
+        for k in sorted({NO_FIT, *choice.fits.tolist()}):
+            is_chosen = as_like((choice.fits == k) * 1.0, b)
+            projections[k] = (rotation * is_chosen) @ rotation.T
+            if k != NO_FIT:
+                b = b + candidates[k].fit.coefficients @ projections[k]
+        return HalfFit(share, projections, b)
+
+    def prior_weights(self, fit: Fit) -> Floats | None:
+        """Return weights of the next penalties: 1 / what each function seems to hold.
+
+        They are infinite where that is nothing; None where no function holds anything.
+        """
+        noise = fit.residual_power / self.sums.count
+        root, _ = inverse_root(fit.gram)
+        capacity = squares((fit.c @ root).T) - noise
         error = np.sqrt(4 * np.maximum(capacity, 0) * noise + noise**2 / 2)
-        clear, energy = capacity > TUNING.clear * error, np.empty(len(capacity))
-        for degree in np.unique(degrees):  # those that do not stand out share within their degree
-            same = degrees == degree
-            faint = same & ~clear
-            energy[same] = max(capacity[faint].mean(), 0.0) if faint.any() else capacity[same].min()
-        energy = np.where(clear, np.maximum(capacity, energy), energy)
-        if energy.max() <= 0:
+        stands_out = capacity > MIN_STANDARD_ERRORS_FOR_OWN_PRIOR * error
+        prior = self._prior_by_degree(capacity, stands_out)
+        prior = np.where(stands_out, np.maximum(capacity, prior), prior)
+        if prior.max() <= 0:
             return None
-        kept = energy >= TUNING.far_below * noise
+        kept = prior >= MIN_PRIOR_TO_NOISE * noise
         kept[0] = True
-        return np.where(kept, 1 / np.maximum(energy / energy.max(), TUNING.least_prior), np.inf)
+        weights = 1 / np.maximum(prior / prior.max(), MIN_RELATIVE_PRIOR)
+        return np.where(kept, weights, np.inf)
+
+    def _prior_by_degree(self, capacity: Floats, stands_out: Any) -> Floats:
+        """Return the mean capacity of the functions of each degree that do not stand out."""
+        degrees = self.dictionary.degrees
+        prior = np.empty(len(capacity))
+        for degree in np.unique(degrees):
+            same_degree = degrees == degree
+            faint = same_degree & ~stands_out
+            if faint.any():
+                prior[same_degree] = max(capacity[faint].mean(), 0.0)
+            else:
+                prior[same_degree] = capacity[same_degree].min()
+        return prior
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Directions of the readouts, and the fit that each of them chose."""
+
+    rotation: Floats  # directions in columns, (rank, rank)
+    fits: Integers  # number of the candidate, NO_FIT for none, (rank,)
+    residual_power: float  # sum over the held-out rows and directions
 
 
 def inverse_root(gram: Any) -> tuple[Any, float]:
-    """G^-1/2 up to a rotation, no direction blown up, and the smallest eigenvalue of G."""
-    xp, least = array_namespace(gram), TUNING.least_eigenvalue
+    """Return G^-1/2 up to a rotation, no direction blown up, and the smallest eigenvalue of G."""
+    xp = array_namespace(gram)
     eigenvalues, vectors = xp.linalg.eigh(gram)
-    return vectors / xp.sqrt(xp.clip(eigenvalues, least, 1 / least)), float(eigenvalues[0])
+    limited = xp.clip(eigenvalues, MIN_EIGENVALUE, 1 / MIN_EIGENVALUE)
+    return vectors / xp.sqrt(limited), float(eigenvalues[0])
 
 
 def pieces(
-    samples: Samples, start: int, stop: int, basis: ProductBasis, parts: int = 1, **frame: Any
-) -> Iterator[tuple[int, Any, Any, Any]]:
-    """First row, inputs, values of a basis (functions, rows) and readouts of consecutive pieces of some rows.
+    samples: Samples,
+    start: int,
+    stop: int,
+    basis: ProductBasis,
+    parts: int = 1,
+    **whitener: Any,
+) -> Iterator[Piece]:
+    """Yield consecutive pieces of some rows, of a size that is multiplied at full speed.
 
-    Pieces, or so many `parts` of one, are multiplied at full speed. The values are overwritten by those of the next.
+    With `parts`, so many times smaller ones. The values are overwritten by those of the next piece.
     """
-    numbers, space = DEVICE_NUMBERS if samples.x.on_device else HOST_NUMBERS, None
-    step = max(numbers // (parts * len(basis)), 64)
+    n_values = VALUES_PER_PIECE_ON_DEVICE if samples.x.on_device else VALUES_PER_PIECE
+    step = max(n_values // (parts * len(basis)), MIN_ROWS_PER_PIECE)
+    memory = None
     for first in range(start, stop, step):
         last = min(first + step, stop)
         u = samples.inputs(first, last)
-        space = basis.values(u, space)
-        yield first, u, samples.weighted(space.T, first).T, samples.readouts(first, last, **frame)
+        memory = basis.values(u, memory)
+        values = samples.weighted(memory.T, first).T
+        yield Piece(first, u, values, samples.readouts(first, last, **whitener))
 
 
 def controls(evidence: Evidence) -> ProductBasis:
-    """The functions that may serve: the reported ones and higher degrees; if those are too many, the strongest ones."""
-    basis, most = evidence.basis, most_controls(evidence.n_samples, len(evidence.basis))
-    if len(basis) <= most:
-        return _extended(basis, most)
-    strongest = np.argsort(-evidence.raw)[:most]
+    """Return the functions that may serve: the reported ones and higher degrees.
+
+    If the reported ones are too many, the strongest of them serve.
+    """
+    basis = evidence.basis
+    n_controls = most_controls(evidence.n_samples, len(basis))
+    if len(basis) <= n_controls:
+        return _extended(basis, n_controls)
+    strongest = np.argsort(-evidence.raw)[:n_controls]
     return basis.subset(np.union1d([0], strongest))
 
 
 @lru_cache(maxsize=8)
-def _extended(basis: ProductBasis, most: int) -> ProductBasis:
-    """The basis and functions of higher degree; runs of one device mostly ask for the same ones."""
-    return basis.extended(most)
+def _extended(basis: ProductBasis, n_controls: int) -> ProductBasis:
+    """Add functions of higher degree; runs of one device mostly ask for the same ones."""
+    return basis.extended(n_controls)
 
 
-def most_controls(n_samples: int, terms: int) -> int:
-    """How many functions may serve as controls.
+def most_controls(n_samples: int, n_terms: int) -> int:
+    """Return how many functions may serve as controls.
 
-    >>> most_controls(n_samples=1024, terms=66), most_controls(n_samples=8192, terms=1287)
+    >>> most_controls(n_samples=1024, n_terms=66), most_controls(n_samples=8192, n_terms=1287)
     (264, 1287)
     """
-    wanted = min(TUNING.controls_per_function * terms, max(terms, TUNING.controls))
-    return int(min(TUNING.controls_per_sample * n_samples, wanted, TUNING.most_controls))
+    useful = min(MAX_CONTROLS_PER_FUNCTION * n_terms, max(n_terms, N_CHEAP_CONTROLS))
+    return int(min(MAX_CONTROLS_PER_SAMPLE * n_samples, useful, MAX_CONTROLS))

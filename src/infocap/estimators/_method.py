@@ -1,4 +1,4 @@
-"""What a method is, and what it gives back."""
+"""What a method is, and what it returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,13 +8,37 @@ import numpy as np
 
 from ..typing import Floats
 
+# A function of `Evidence`, with options as keywords, that returns capacities or an `Estimate`.
 Estimator = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Capacities of all targets and, where the method has them, thresholds, error bars and p-values.
+    """What a method returns: capacities and, where it has them, error bars, p-values, thresholds.
 
+    Parameters
+    ----------
+    capacity
+        The capacity of every function, (terms,).
+    threshold
+        The value that a capacity must exceed to be told from zero, (terms,).
+    standard_error, p_value
+        Of every capacity, (terms,).
+    total, total_standard_error
+        The total capacity; the sum of `capacity` where `total` is None.
+    checks
+        Sentences about what makes the answer weaker than it looks.
+    unbiased
+        Capacities before any was set to zero or clipped: the centres of the intervals, (terms,).
+    coordinates
+        Coordinates of the functions in a frame of the readouts, arrays (rank, terms).
+    without_stretches
+        Capacities without each stretch of a sequence, (stretches, terms).
+    residual_covariance
+        Covariance of what a fit leaves of the readouts, in the same frame, (rank, rank).
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
     >>> def halved(evidence):
     ...     return Estimate(capacity=evidence.raw / 2, threshold=evidence.leverage_bound)
@@ -26,31 +50,41 @@ class Estimate:
     threshold: Floats | None = None
     standard_error: Floats | None = None
     p_value: Floats | None = None
-    total: float | None = None  # the sum of `capacity` when None
+    total: float | None = None
     total_standard_error: float | None = None
     checks: tuple[str, ...] = ()
-    unbiased: Floats | None = (
-        None  # before anything is set to zero or clipped; centre of the intervals
-    )
-    coordinates: tuple[
-        Floats, ...
-    ] = ()  # of the functions in a frame of the readouts, (rank, terms)
-    without_stretches: Floats | None = (
-        None  # capacities without each stretch of a sequence, (stretches, terms)
-    )
-    residual_covariance: Floats | None = (
-        None  # of what a fit leaves of the readouts, in the same frame
-    )
+    unbiased: Floats | None = None
+    coordinates: tuple[Floats, ...] = ()
+    without_stretches: Floats | None = None
+    residual_covariance: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A way to estimate capacities: a function of `Evidence`, and what the rest of the package has to know about it.
+    """A way to estimate capacities: a function of `Evidence`, and what the package must know of it.
 
-    Calling it calls the function. `extra_bytes` and `extra_work` say how much memory and how many operations it takes
-    beside the passes over the data, from the numbers of samples, readouts and functions (and of threads).
+    Parameters
+    ----------
+    name, function
+        The name by which users choose the method, and the function.
+    summary, reference
+        One line about the method, and the publication to cite.
+    corrects_bias
+        Whether the method corrects the finite-sample bias; checks depend on it.
+    takes_weights
+        Whether the method can be used with `sample_weight`.
+    forecast
+        The formula of `theory.forecast` for its error: ``"residual"``, ``"threshold"`` or ``""``.
+    extra_bytes
+        Memory beyond that of the passes over the data, a function of the numbers of samples,
+        readouts, functions and threads.
+    extra_work
+        Floating-point operations beyond those of the first pass, a function of the numbers of
+        samples, readouts and functions.
 
-    >>> from infocap import METHODS
+    Examples
+    --------
+    >>> from infocap.estimators import METHODS
     >>> METHODS["raw"].corrects_bias
     False
     """
@@ -61,13 +95,13 @@ class Method:
     reference: str = ""
     corrects_bias: bool = True
     takes_weights: bool = True
-    forecast: str = (
-        ""  # which formula of theory.forecast tells its error: "residual", "threshold", or none
-    )
-    extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, threads: 0.0
-    extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, terms: 0.0
+    forecast: str = ""
+    extra_bytes: Callable[..., float] = lambda n_samples, n_columns, n_terms, n_threads: 0.0
+    extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, n_terms: 0.0
 
     def __call__(self, evidence: Any, **options: Any) -> Estimate:
-        """Run the method; a plain array of capacities is as good as an `Estimate`."""
-        found = self.function(evidence, **options)
-        return found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
+        """Run the method; a plain array of capacities becomes an `Estimate`."""
+        answer = self.function(evidence, **options)
+        if isinstance(answer, Estimate):
+            return answer
+        return Estimate(np.asarray(answer, dtype=float))

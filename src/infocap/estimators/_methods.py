@@ -1,57 +1,77 @@
-"""The table of methods: each is a function of the evidence, and everything else reads this table."""
+"""The table of methods; the rest of the package reads this table instead of naming methods."""
 
-from . import _control_variate
-from ._control_variate import control_variate
+from ._control_variate import control_variate, control_variate_bytes, control_variate_work
 from ._method import Method
-from ._rules import chi2, raw, richardson_threshold, surrogate, threshold_richardson
+from ._rules import (
+    chi2,
+    raw,
+    richardson_threshold,
+    surrogate,
+    surrogate_bytes,
+    threshold_richardson,
+)
 
-_PAPER = "R. Uma Ramachandran and S. Massar, Information Processing Capacity of Stationary Physical Systems"
+_PAPER = (
+    "R. Uma Ramachandran and S. Massar, "
+    "Information Processing Capacity of Stationary Physical Systems (2026)"
+)
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "control-variate",
-            control_variate,
-            "readouts regressed on the basis, bias removed, error bars, at most 5 % of what is shown false",
-            "docs/estimators.md",
-            forecast="residual",
-            extra_bytes=_control_variate.control_variate_bytes,
-            extra_work=_control_variate.control_variate_work,
+_ALL_METHODS = (
+    Method(
+        name="control-variate",
+        function=control_variate,
+        summary=(
+            "readouts regressed on the basis, bias removed, error bars, "
+            "at most 5 % of what is shown false"
         ),
-        Method(
-            "raw", raw, "the plain empirical capacity C_N", f"{_PAPER} (2026)", corrects_bias=False
+        reference="docs/estimators.md",
+        forecast="residual",
+        extra_bytes=control_variate_bytes,
+        extra_work=control_variate_work,
+    ),
+    Method(
+        name="raw",
+        function=raw,
+        summary="the plain empirical capacity C_N",
+        reference=_PAPER,
+        corrects_bias=False,
+    ),
+    Method(
+        name="threshold-richardson",
+        function=threshold_richardson,
+        summary="the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
+        reference=f"{_PAPER}, Algorithm 1",
+        forecast="threshold",
+    ),
+    Method(
+        name="richardson-threshold",
+        function=richardson_threshold,
+        summary=(
+            "the paper's Algorithm 2: extrapolation, then a threshold from the most negative value"
         ),
-        Method(
-            "threshold-richardson",
-            threshold_richardson,
-            "the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
-            f"{_PAPER} (2026), Algorithm 1",
-            forecast="threshold",
+        reference=f"{_PAPER}, Algorithm 2",
+    ),
+    Method(
+        name="surrogate",
+        function=surrogate,
+        summary="capacities above the largest of many random pairings of inputs and readouts",
+        reference=(
+            "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)"
         ),
-        Method(
-            "richardson-threshold",
-            richardson_threshold,
-            "the paper's Algorithm 2: extrapolation, then a threshold from the most negative value",
-            f"{_PAPER} (2026), Algorithm 2",
+        corrects_bias=False,
+        takes_weights=False,
+        extra_bytes=surrogate_bytes,
+    ),
+    Method(
+        name="chi2",
+        function=chi2,
+        summary="capacities above twice a quantile of the chi-squared distribution",
+        reference=(
+            "J. Dambre, D. Verstraeten, B. Schrauwen and S. Massar, "
+            "Scientific Reports 2, 514 (2012)"
         ),
-        Method(
-            "surrogate",
-            surrogate,
-            "capacities above the largest of many random pairings of inputs and readouts",
-            "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)",
-            corrects_bias=False,
-            takes_weights=False,
-            extra_bytes=lambda n_samples, *_: (
-                8.0 * n_samples * 17
-            ),  # eight inputs before and after, and an order
-        ),
-        Method(
-            "chi2",
-            chi2,
-            "capacities above twice a quantile of the chi-squared distribution",
-            "J. Dambre, D. Verstraeten, B. Schrauwen and S. Massar, Scientific Reports 2, 514 (2012)",
-            corrects_bias=False,
-        ),
-    )
-}
+        corrects_bias=False,
+    ),
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in _ALL_METHODS}

@@ -1,11 +1,12 @@
-"""From samples to a result: gather the evidence in one pass, and conclude with one method."""
+"""From samples to a result: gather the evidence in one pass, then conclude with one method."""
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any
 
@@ -18,38 +19,44 @@ from .._validation import one_of, yes_or_no
 from ..basis._product import ProductBasis
 from ..diagnostics._checks import Case, mistakes, run_checks
 from ..dimension._repeats import Repeats, from_repeats
-from ..errors import DataError, DataWarning, ParameterError, warn
+from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..result._capacity_result import CapacityResult
 from ..samples._engine import Engine, chosen_executor
-from ..samples._look import first_look, without_gaps
+from ..samples._look import Look, first_look, without_gaps
 from ..samples._samples import Samples
-from ..typing import ArrayLike, Integers
+from ..typing import ArrayLike, Floats, Integers
 from ._cost import SLOW_RATE, byte_count, within_memory
 from ._evidence import Evidence, gather
 from ._method import Estimate, Estimator, Method
 from ._methods import METHODS
 
-# Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
-MOST_DAYS, MOST_OF_MEMORY = 2.0, 0.8
-# Cores from which on some look for mistakes in the data while others go through the rows, and one in how many does:
-# checks are small steps, for which more threads wait for Python's lock.
-MANY_CORES, ONE_CORE_IN = 4, 8
-# Bytes that every machine has, so that there is no need to ask.
-LARGE_BYTES = 1e9
+# Days that a job may take at the slowest; a longer one is a mistake in the choice of the basis.
+MAX_DAYS = 2.0
+# Share of the machine's memory that a job may take; beyond it the machine would begin to swap.
+MAX_SHARE_OF_MACHINE_MEMORY = 0.8
+# Bytes that every machine has. For a smaller job the machine is not asked for its memory.
+BYTES_ON_ANY_MACHINE = 1e9
+SECONDS_PER_DAY = 86_400.0
 
+# Floating-point operations per second of any graphics card made for computing.
+DEVICE_FLOPS_PER_SECOND = 5e11
+# Cores from which on the data checks run beside the pass over the rows instead of after it.
+MIN_CORES_FOR_CONCURRENT_CHECKS = 4
+# The checks then use one core in so many. They are small steps of Python, so that more threads
+# would only wait for the interpreter's lock (GIL).
+CORES_PER_CHECKING_THREAD = 8
 
-# Operations per second that any graphics card for computing can do.
-DEVICE_RATE = 5e11
+# Values of the basis (samples times functions) below which one thread is faster than several for
+# the matrices of a method: NumPy and SciPy have a matrix library each, and the idle threads of one
+# take the cores from the other. A device leaves only small matrices to the processor.
+MAX_BASIS_VALUES_FOR_ONE_THREAD = 20_000_000
+# Bytes of coordinates that are kept in a result; without them, `capacity_of` says that they lack.
+MAX_COORDINATE_BYTES = 64_000_000
+# Coordinates are kept of all samples and of both halves.
+N_COORDINATE_ARRAYS = 3
 
-
-# Values of the basis below which a method's matrices are handled faster by one thread than by several, which wait for
-# each other: NumPy and SciPy have a matrix library each, and idle threads of one take the cores from the other. The
-# matrices that a device leaves to the processor are always small.
-SMALL = 20_000_000
-
-
-# Bytes of coordinates that travel with a result; larger ones are not kept, and capacity_of says so.
-KEPT_BYTES = 64_000_000
+# A missing-row search reads this share of the memory limit at a time: it holds several copies.
+MEMORY_SHARE_FOR_MISSING_ROWS = 16
 
 
 def gather_evidence(
@@ -68,15 +75,35 @@ def gather_evidence(
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> Evidence:
-    """What every method sees, from one pass over the data: for several methods on the same samples.
+    """Go through the data once and keep what every method needs.
 
-    The arguments are those of `estimate`. `conclude` makes a result of it with one method; `METHODS[name](evidence)` gives the bare capacities.
+    Several methods can then be used on the same samples: `conclude` makes a result with one method,
+    and ``METHODS[name](evidence)`` returns the capacities alone.
 
+    Parameters
+    ----------
+    u, x, basis
+        Inputs, readouts and functions, as for `estimate`.
+    constant, nan_policy, complex_as, time, design_index, sample_weight, repeats, washout
+        As for `estimate`.
+    memory_limit, executor
+        As for `estimate`.
+
+    Returns
+    -------
+    Evidence
+        Summaries of the samples, and the way back to the rows.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
-    >>> seen = infocap.estimators.gather_evidence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
-    >>> [round(infocap.estimators.conclude(seen, method).total, 2) for method in ("raw", "threshold-richardson")]
-    [5.96, 5.93]
+    >>> x = infocap.systems.RandomFeatures(2, 5)(u)
+    >>> evidence = infocap.estimators.gather_evidence(u, x, basis)
+    >>> round(infocap.estimators.conclude(evidence, "raw").total, 2)
+    5.96
+    >>> round(infocap.estimators.conclude(evidence, "threshold-richardson").total, 2)
+    5.93
     """
     samples = Samples.of(
         u,
@@ -89,67 +116,110 @@ def gather_evidence(
         repeats=repeats,
         washout=washout,
     )
-    engine = Engine(
-        chosen_executor(executor, u, x), None if memory_limit is None else byte_count(memory_limit)
-    )
-    return evidence_of(samples, engine, constant, nan_policy, None)
+    n_bytes = None if memory_limit is None else byte_count(memory_limit)
+    engine = Engine(chosen_executor(executor, u, x), n_bytes)
+    return evidence_of(samples, engine, constant, nan_policy, method=None)
 
 
 def evidence_of(
     samples: Samples, engine: Engine, constant: bool, nan_policy: str, method: Method | None
 ) -> Evidence:
-    """Look at all rows, refuse what cannot be used, prepare the readouts, and go through them once.
+    """Scan all rows, refuse what cannot be used, prepare the readouts, and make the one pass.
 
-    A job for which no machine has the memory or the days is refused before it begins.
+    `method` is the method that will be used, if it is known: with a memory limit its own needs
+    count.
     """
     constant = yes_or_no("constant", constant)
     one_of("nan_policy", nan_policy, ("raise", "omit"))
-    for name, value in (("executor", engine.executor), ("memory_limit", engine.memory_limit)):
-        if value is not None and (samples.x.on_device or samples.u.on_device):
-            raise ParameterError(
-                f"`{name}={value!r}` is for work in the processor's memory and cannot work on arrays that lie on a "
-                f"device; leave {name} out, or pass NumPy arrays."
-            )
-    if nan_policy == "omit" and samples.basis.of_sequences:
-        raise ParameterError(
-            "`nan_policy='omit'` would tear a sequence apart; give runs without missing values as a list."
-        )
-    if nan_policy == "omit":  # a sixteenth of the memory allowed is read at a time
-        less = {} if engine.memory_limit is None else {"chunk_bytes": engine.memory_limit // 16}
-        samples = without_gaps(samples, replace(engine, **less))
+    _refuse_host_options_for_device_arrays(samples, engine)
+    if nan_policy == "omit":
+        samples = _without_missing_rows(samples, engine)
     if engine.memory_limit is not None:
         engine = within_memory(engine, samples, constant, method)
-    with (
-        all_cores() as cores,
-        np.errstate(under="ignore"),
-    ):  # readouts of 1e-310 are as good as others
-        look = first_look(samples, engine)
-        samples = samples.prepared(look, constant)
-        n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
-        n_bytes = 8.0 * 4 * k * terms + 512.0 * terms
-        days = 2.0 * n * k * terms / (DEVICE_RATE if samples.x.on_device else SLOW_RATE) / 86400
-        too_large = n_bytes > LARGE_BYTES and n_bytes > MOST_OF_MEMORY * machine_memory()
-        if too_large or days > MOST_DAYS:
+    with all_cores() as n_cores, np.errstate(under="ignore"):  # readouts near 1e-310 are valid
+        statistics = first_look(samples, engine)
+        samples = samples.prepared(statistics, constant)
+        _refuse_impossible_job(samples)
+        findings = _start_data_checks(samples, statistics, n_cores)
+        evidence = replace(gather(samples, engine, statistics), mistakes=findings)
+    _refuse_too_few_samples(evidence)
+    return evidence
+
+
+def _refuse_host_options_for_device_arrays(samples: Samples, engine: Engine) -> None:
+    """Refuse an executor or a memory limit where the arrays lie on a device."""
+    if not (samples.x.on_device or samples.u.on_device):
+        return
+    for name in ("executor", "memory_limit"):
+        value = getattr(engine, name)
+        if value is not None:
             raise ParameterError(
-                f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
-                f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
-                "`max_interactions` or `index_set='hyperbolic'`."
+                f"`{name}={value!r}` is for work in the processor's memory and cannot work on "
+                f"arrays that lie on a device; leave {name} out, or pass NumPy arrays."
             )
-        beside = (
-            n * k * terms > DEVICE_RATE
-            if samples.x.on_device
-            else cores >= MANY_CORES and samples.in_memory
+
+
+def _without_missing_rows(samples: Samples, engine: Engine) -> Samples:
+    """Return the samples without the rows that hold NaN or infinite values."""
+    if samples.basis.of_sequences:
+        raise ParameterError(
+            "`nan_policy='omit'` would tear a sequence apart; give runs without missing values as "
+            "a list."
         )
-        looked_for: Any = cache(partial(mistakes, samples, look, ONE_CORE_IN if beside else 1))
-        if beside:  # a card that is at work for long leaves time, many cores leave some
-            looked_for = ThreadPoolExecutor(1).submit(looked_for).result
-        seen = replace(gather(samples, engine, look), mistakes=looked_for)
-    if seen.n_samples <= seen.rank:
+    if engine.memory_limit is not None:
+        chunk_bytes = engine.memory_limit // MEMORY_SHARE_FOR_MISSING_ROWS
+        engine = replace(engine, chunk_bytes=chunk_bytes)
+    return without_gaps(samples, engine)
+
+
+def _refuse_impossible_job(samples: Samples) -> None:
+    """Refuse a job for which no machine has the memory or the days, before it begins."""
+    n = samples.n_samples
+    k = samples.n_columns
+    n_terms = len(samples.basis)
+    # Four arrays of readouts and functions, and half a kilobyte for the indices of each function.
+    n_bytes = 8.0 * 4 * k * n_terms + 512.0 * n_terms
+    flops_per_second = DEVICE_FLOPS_PER_SECOND if samples.x.on_device else SLOW_RATE
+    n_days = 2.0 * n * k * n_terms / flops_per_second / SECONDS_PER_DAY
+    too_large = (
+        n_bytes > BYTES_ON_ANY_MACHINE and n_bytes > MAX_SHARE_OF_MACHINE_MEMORY * machine_memory()
+    )
+    if too_large or n_days > MAX_DAYS:
+        raise ParameterError(
+            f"the basis has {n_terms:,} functions: with {k} readouts and {n:,} samples that takes "
+            f"about {n_bytes / 1e9:,.1f} GB of memory and up to {n_days:,.1f} days; lower the "
+            "degree, or cut with `max_interactions` or `index_set='hyperbolic'`."
+        )
+
+
+def _start_data_checks(
+    samples: Samples, statistics: Look, n_cores: int
+) -> Callable[[], dict[str, list[Check]]]:
+    """Return a function that gives the findings of the data checks, computed once.
+
+    The checks run concurrently with the pass over the rows where cores would be idle: beside a
+    device that is busy for a second or more, or on a machine with many cores. Otherwise they run
+    when their findings are first asked for.
+    """
+    if samples.x.on_device:
+        n_operations = samples.n_samples * samples.n_columns * len(samples.basis)
+        run_concurrently = n_operations > DEVICE_FLOPS_PER_SECOND
+    else:
+        run_concurrently = n_cores >= MIN_CORES_FOR_CONCURRENT_CHECKS and samples.in_memory
+    if not run_concurrently:
+        return cache(partial(mistakes, samples, statistics))
+    check_data = partial(mistakes, samples, statistics, CORES_PER_CHECKING_THREAD)
+    return ThreadPoolExecutor(max_workers=1).submit(check_data).result
+
+
+def _refuse_too_few_samples(evidence: Evidence) -> None:
+    """Refuse N <= K samples, of which readouts can express any function exactly."""
+    if evidence.n_samples <= evidence.rank:
         raise DataError(
-            f"x has {seen.n_samples} samples for {seen.maximum} readouts: with N <= K every function is fitted exactly "
-            f"and every capacity is 1; take at least 4 K = {4 * seen.maximum} samples, or use fewer readouts."
+            f"x has {evidence.n_samples} samples for {evidence.maximum} readouts: with N <= K "
+            "every function is fitted exactly and every capacity is 1; take at least 4 K = "
+            f"{4 * evidence.maximum} samples, or use fewer readouts."
         )
-    return seen
 
 
 def conclude(
@@ -157,11 +227,28 @@ def conclude(
     method: str | Estimator = "control-variate",
     method_options: Mapping[str, Any] | None = None,
 ) -> CapacityResult:
-    """Run one method on the evidence, look for what is wrong, and put everything into a result.
+    """Run one method on the evidence, check the answer, and put everything into a result.
 
+    Parameters
+    ----------
+    evidence
+        From `gather_evidence`.
+    method
+        A name of `METHODS`, or a function of `Evidence`.
+    method_options
+        Options of the method by name.
+
+    Returns
+    -------
+    CapacityResult
+        The capacities with everything that was noticed about them.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> infocap.estimators.conclude(infocap.estimators.gather_evidence(u, u**3, basis), "raw").capacity.round(2)
+    >>> evidence = infocap.estimators.gather_evidence(u, u**3, basis)
+    >>> infocap.estimators.conclude(evidence, "raw").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16])
     """
     if not isinstance(evidence, Evidence):
@@ -169,94 +256,137 @@ def conclude(
             f"`evidence={evidence!r:.60}` must come from infocap.estimators.gather_evidence(...)."
         )
     options = dict(method_options or {})
-    chosen = find_method(method, options)
-    small = evidence.samples.x.on_device or evidence.n_samples * len(evidence.basis) < SMALL
-    with all_cores() if small else nullcontext(), np.errstate(under="ignore"):
-        found = chosen.function(evidence, **options)
-    found = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
-    if found.capacity.shape != evidence.raw.shape:
-        raise ParameterError(
-            f"the method gave {found.capacity.shape} capacities for {len(evidence.raw)} functions."
-        )
-    if not np.isfinite(found.capacity).all():
-        label = evidence.basis.label(int(np.argmin(np.isfinite(found.capacity))))
-        raise ParameterError(
-            f"the method gave a capacity that is not a finite number, for {label}."
-        )
-    total = float(np.sum(found.capacity)) if found.total is None else found.total
+    chosen_method = find_method(method, options)
+    estimate = _run_method(chosen_method, evidence, options)
+    total = estimate.total
+    if total is None:
+        total = float(np.sum(estimate.capacity))
     with all_cores(), np.errstate(under="ignore"):
-        limit, twice = (
-            (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
-        )
-        checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
-        known: dict[str, Any] = {"total": total, "checks": checks, "coordinates": ()}
-        if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
-            inside = found.coordinates or (evidence.coordinates, *evidence.half_coordinates)
-            known |= {
-                "coordinates": tuple(map(to_numpy, inside)),
-                "weights": evidence.readout_weights,
-            }
-    if limit is not None:
-        known |= {
-            "noise_limited_total": limit.total,
-            "noise_limited_standard_error": limit.standard_error,
-        }
+        repeats, repeated_rows = _analyse_repeats(evidence.samples)
+        case = Case(evidence, chosen_method, estimate, total, repeats, repeated_rows)
+        checks = run_checks(case)
+        coordinates, weights = _coordinates_and_weights(evidence, estimate)
     for check in checks:
         if check.kind == "warning":
             warn(check)
     return CapacityResult(
-        **vars(found) | known,
+        capacity=estimate.capacity,
         raw=evidence.raw,
+        unbiased=estimate.unbiased,
+        standard_error=estimate.standard_error,
+        p_value=estimate.p_value,
+        threshold=estimate.threshold,
+        total=total,
+        total_standard_error=estimate.total_standard_error,
+        noise_limited_total=None if repeats is None else repeats.total,
+        noise_limited_standard_error=None if repeats is None else repeats.standard_error,
         n_samples=evidence.n_samples,
-        n_readouts=evidence.samples.x.shape[1],
-        maximum=evidence.samples.n_columns,
+        n_readouts=evidence.n_readouts,
+        maximum=evidence.maximum,
         rank=evidence.rank,
         basis=evidence.basis,
-        method=chosen.name,
+        method=chosen_method.name,
+        checks=checks,
+        coordinates=coordinates,
+        weights=weights,
+        residual_covariance=estimate.residual_covariance,
+        without_stretches=estimate.without_stretches,
     )
 
 
 def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
-    """The method behind a name or a function of one's own, after its options are checked."""
-    name = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
+    """Return the method behind a name or a user's function, after its options were checked."""
     if isinstance(method, str):
         one_of("method", method, METHODS)
         method = METHODS[method]
     if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
     if not isinstance(method, Method):
-        method = Method(name, method, "a function of one's own")
+        name = getattr(method, "__name__", type(method).__name__)
+        method = Method(name, method, summary="a user's function")
     if options:
-        signature = inspect.signature(method.function)
-        try:
-            signature.bind(None, **options)
-        except TypeError as problem:
-            said = f"method {method.name!r} does not take these options: {problem}"
-            raise ParameterError(
-                f"{said}; it takes {list(signature.parameters)[1:] or 'none'}."
-            ) from None
+        _refuse_unknown_options(method, options)
     return method
 
 
-def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
-    """The total over a complete basis that noise allows, from the rows measured twice, and which those are."""
-    assert samples.repeats is not None
-    again = samples.repeats.read(0, samples.n_samples, on_host=True)
-    twice = np.all(np.isfinite(again), axis=1)
-    if not twice.any():
+def _refuse_unknown_options(method: Method, options: dict[str, Any]) -> None:
+    """Refuse options that a method does not have; the answer names its own and the nearest one."""
+    signature = inspect.signature(method.function)
+    try:
+        signature.bind(None, **options)
+    except TypeError as problem:
+        names = list(signature.parameters)[1:]  # the first parameter is the evidence
+        unknown = [name for name in options if name not in names]
+        if not unknown:
+            raise ParameterError(f"method {method.name!r}: {problem}.") from None
+        if not names:
+            raise ParameterError(
+                f"method {method.name!r} has no option {unknown[0]!r}; it has no options."
+            ) from None
+        nearest = get_close_matches(unknown[0], names, n=1)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        raise ParameterError(
+            f"method {method.name!r} has no option {unknown[0]!r}; "
+            f"its options are {', '.join(map(repr, names))}.{hint}"
+        ) from None
+
+
+def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> Estimate:
+    """Run a method, and refuse capacities that are not one finite number per function."""
+    n_values = evidence.n_samples * len(evidence.basis)
+    on_one_thread = evidence.samples.x.on_device or n_values < MAX_BASIS_VALUES_FOR_ONE_THREAD
+    with all_cores() if on_one_thread else nullcontext(), np.errstate(under="ignore"):
+        estimate = method(evidence, **options)
+    capacity = estimate.capacity
+    if capacity.shape != evidence.raw.shape:
+        raise ParameterError(
+            f"the method gave {capacity.shape} capacities for {len(evidence.raw)} functions."
+        )
+    finite = np.isfinite(capacity)
+    if not finite.all():
+        label = evidence.basis.label(int(np.argmin(finite)))
+        raise ParameterError(
+            f"the method gave a capacity that is not a finite number, for {label}."
+        )
+    return estimate
+
+
+def _coordinates_and_weights(
+    evidence: Evidence, estimate: Estimate
+) -> tuple[tuple[Floats, ...], Floats | None]:
+    """Return coordinates and readout weights W* of the functions, nothing where they are large."""
+    n_bytes = N_COORDINATE_ARRAYS * 8 * evidence.rank * len(evidence.raw)
+    if n_bytes > MAX_COORDINATE_BYTES:
+        return (), None
+    coordinates = estimate.coordinates
+    if not coordinates:
+        coordinates = (evidence.coordinates, *evidence.half_coordinates)
+    return tuple(map(to_numpy, coordinates)), evidence.readout_weights
+
+
+def _analyse_repeats(samples: Samples) -> tuple[Repeats | None, Integers | None]:
+    """Return what the rows that were measured twice say about noise, and the numbers of those rows.
+
+    Both are None where there are no repeats.
+    """
+    if samples.repeats is None:
+        return None, None
+    second = samples.repeats.read(0, samples.n_samples, on_host=True)
+    is_repeated = np.all(np.isfinite(second), axis=1)
+    if not is_repeated.any():
         raise DataError(
             "repeats has a NaN or infinite value in every row; at least some must be repeated."
         )
-    x, weights = (
-        samples.x.read(0, samples.n_samples, on_host=True),
-        samples.weights(0, samples.n_samples),
-    )
-    rows: dict[str, Any] = {"measured_once": None if twice.all() else x[~twice]}
+    first = samples.x.read(0, samples.n_samples, on_host=True)
+    measured_once = None if is_repeated.all() else first[~is_repeated]
+    options: dict[str, Any] = {"measured_once": measured_once}
+    weights = samples.weights(0, samples.n_samples)
     if weights is not None:
-        rows["weights"] = np.concatenate([weights[twice], weights[~twice]])
-    with (
-        warnings.catch_warnings()
-    ):  # what it warns of is in its checks, and so in those of the result
+        options["weights"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
+    with warnings.catch_warnings():
+        # Its warnings are among its checks, which `run_checks` passes on to the result.
         warnings.simplefilter("ignore", DataWarning)
-        limit = from_repeats(x[twice], again[twice], constant=samples.constant, **rows)
-    return limit, np.flatnonzero(twice)
+        repeats = from_repeats(
+            first[is_repeated], second[is_repeated], constant=samples.constant, **options
+        )
+    return repeats, np.flatnonzero(is_repeated)

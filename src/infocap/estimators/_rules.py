@@ -1,6 +1,6 @@
-"""The paper's methods, the field's two older rules for zeros, and error bars for all of them by the jackknife."""
+"""The paper's methods, the field's two older rules for zeros, and jackknife error bars for all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -12,107 +12,172 @@ import scipy
 from .._validation import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
 from ..kernels._summary import Summary, combine, squares
-from ..samples._samples import Samples, row_shares
+from ..samples._samples import Samples
 from ..samples._table import Table
 from ..typing import Floats
-from ._evidence import Evidence, square_sums, summaries
+from ._evidence import Evidence, row_blocks, square_sums, summaries
 from ._method import Estimate
+
+# The rule of Dambre et al. doubles the quantile of the chi-squared distribution for safety.
+CHI2_SAFETY_FACTOR = 2.0
+# Excess over 1 of a threshold that is more than rounding.
+THRESHOLD_ROUNDING = 1e-9
+# Relative excess over the largest surrogate that is more than rounding: a shuffle does not change
+# the constant function, whose capacity is then equal to its threshold.
+SURROGATE_ROUNDING = 1e-12
+# Blocks below which a jackknife says nothing: two in each half of the samples.
+MIN_JACKKNIFE_BLOCKS = 4
+# Arrays of one number per sample that shuffling takes: inputs (8 of them, as a bound for the usual
+# number) before and after, and the order.
+N_SURROGATE_ARRAYS = 17
+
+Values = Callable[[Evidence], Floats]
 
 
 def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
-    """C_N as it is, with the exact normalisation E[y²] = 1, so single values may exceed 1.
+    """Return C_N as it is, with the exact normalisation E[y²] = 1, so single values may exceed 1.
 
     It is biased upwards by about rank / N for every function.
 
+    Parameters
+    ----------
+    jackknife
+        The number of blocks for error bars, such as 16; 0 for none.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="raw").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    return _estimated(evidence, evidence.raw, None, lambda part: part.raw, jackknife)
+    estimate = Estimate(evidence.raw)
+    return _with_jackknife(estimate, evidence, _raw_values, jackknife)
 
 
 def threshold_richardson(
     evidence: Evidence, *, bound: str = "cauchy-schwarz", jackknife: int = 0
 ) -> Estimate:
-    """Algorithm 1: capacities above their own zero-capacity bound, extrapolated to infinite N.
+    """Run Algorithm 1: capacities above their zero-capacity bound, extrapolated to infinite N.
 
-    ``bound="cauchy-schwarz"`` is the paper's, sqrt(S_N E[y^4]) / N. ``bound="data"`` is the quantity it
-    bounds, mean(leverage y²) / N, estimated from the data: for heavy-tailed inputs, where the paper's bound
-    exceeds 1, it is the one that can be used. `jackknife` blocks, such as 16, give error bars.
+    Parameters
+    ----------
+    bound
+        ``"cauchy-schwarz"`` is the paper's, sqrt(S_N E[y^4]) / N. ``"data"`` is the quantity that
+        it bounds, mean(leverage y²) / N, estimated from the data: for heavy-tailed inputs, where
+        the paper's bound exceeds 1, it is the one that can be used.
+    jackknife
+        The number of blocks for error bars, such as 16; 0 for none.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="threshold-richardson").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     one_of("bound", bound, ("cauchy-schwarz", "data"))
-    data = bound == "data"
-    threshold = evidence.leverage_bound if data else evidence.zero_capacity_bound
-    capacity = np.where(evidence.raw <= threshold, 0.0, np.maximum(evidence.extrapolated, 0.0))
-    remedy = "" if data else ", or pass `bound='data'` for the bound mean(leverage·y²)/N"
-    return _estimated(
-        evidence, capacity, threshold, lambda part: part.extrapolated, jackknife, remedy=remedy
-    )
+    if bound == "data":
+        threshold = evidence.leverage_bound
+        further_remedy = ""
+    else:
+        threshold = evidence.zero_capacity_bound
+        further_remedy = ", or pass `bound='data'` for the bound mean(leverage·y²)/N"
+    is_zero = evidence.raw <= threshold
+    capacity = np.where(is_zero, 0.0, np.maximum(evidence.extrapolated, 0.0))
+    checks = _check_thresholds(threshold, further_remedy)
+    estimate = Estimate(capacity, threshold, checks=checks)
+    return _with_jackknife(estimate, evidence, _extrapolated_values, jackknife)
 
 
 def richardson_threshold(
     evidence: Evidence, *, refined: bool = False, jackknife: int = 0
 ) -> Estimate:
-    """Algorithm 2: extrapolated capacities, those below minus the smallest of all set to zero.
+    """Run Algorithm 2: extrapolated capacities, those below minus the smallest of all set to zero.
 
-    The smallest is a single number and fluctuates. The paper suggests to look at all negative values instead:
-    with `refined`, they are taken for the lower half of a normal distribution, whose width in units of sqrt(E[y^4]) is
-    that of all functions without capacity; the threshold is what the largest of so many reaches on average.
+    Parameters
+    ----------
+    refined
+        Use all negative values instead of the smallest, a single number that fluctuates. They are
+        taken for the lower half of a normal distribution, whose width in units of sqrt(E[y^4]) is
+        that of all functions without capacity. The threshold is what the largest of so many
+        reaches on average.
+    jackknife
+        The number of blocks for error bars, such as 16; 0 for none.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="richardson-threshold").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     extrapolated = evidence.extrapolated
-    threshold = np.full_like(extrapolated, -np.min(extrapolated))
     if refined:
-        each = np.sqrt(evidence.fourth_moments)
-        below = (extrapolated / each)[extrapolated < 0]
-        width = np.sqrt(np.mean(below**2)) if len(below) else 0.0
-        threshold = width * np.sqrt(2 * np.log(max(2 * len(below), 2))) * each
+        scale = np.sqrt(evidence.fourth_moments)
+        negative = (extrapolated / scale)[extrapolated < 0]
+        width = np.sqrt(np.mean(negative**2)) if len(negative) else 0.0
+        # About as many functions without capacity have positive values as have negative ones.
+        n_zero = max(2 * len(negative), 2)
+        threshold = width * np.sqrt(2 * np.log(n_zero)) * scale
+    else:
+        threshold = np.full_like(extrapolated, -np.min(extrapolated))
     capacity = np.where(extrapolated < threshold, 0.0, extrapolated)
-    return _estimated(evidence, capacity, threshold, lambda part: part.extrapolated, jackknife)
+    estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
+    return _with_jackknife(estimate, evidence, _extrapolated_values, jackknife)
 
 
-def chi2(
-    evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife: int = 0
-) -> Estimate:
-    """Capacities above `factor` times the (1 - p) quantile of chi²(rank) / N, zero below; no bias correction.
+def chi2(evidence: Evidence, *, p: float = 1e-4, jackknife: int = 0) -> Estimate:
+    """Return capacities above twice the (1 - p) quantile of chi²(rank) / N, zero below.
 
-    N C_N of a target independent of the readouts is about chi-squared with as many degrees of freedom as
-    there are readouts; the authors take p = 1e-4 and double it for safety. They use the empirical mean of y².
+    N C_N of a target independent of the readouts is about chi-squared with as many degrees of
+    freedom as there are readouts; the authors double the quantile for safety. They use the
+    empirical mean of y². The bias is not corrected.
 
+    Parameters
+    ----------
+    p
+        The level of the rule.
+    jackknife
+        The number of blocks for error bars, such as 16; 0 for none.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="chi2").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     probability("p", p)
-    c = evidence.raw / evidence.target_power
-    threshold = np.full_like(
-        c, factor * float(scipy.special.chdtri(evidence.rank, p)) / evidence.n_samples
-    )
-    capacity = np.where(c > threshold, c, 0.0)
-    return _estimated(
-        evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True
-    )
+    normalised = evidence.raw / evidence.target_power
+    quantile = float(scipy.special.chdtri(evidence.rank, p))
+    level = CHI2_SAFETY_FACTOR * quantile / evidence.n_samples
+    threshold = np.full_like(normalised, level)
+    capacity = np.where(normalised > threshold, normalised, 0.0)
+    estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
+    return _with_jackknife(estimate, evidence, _raw_values, jackknife, divide_by_power=True)
 
 
 def surrogate(
-    evidence: Evidence, *, n_surrogates: int = 200, shuffle_seed: int | None = 0, jackknife: int = 0
+    evidence: Evidence, *, n_surrogates: int = 200, seed: int | None = 0, jackknife: int = 0
 ) -> Estimate:
-    """Capacities above the largest of `n_surrogates` shuffles, zero below; no bias correction.
+    """Return capacities above the largest of many shuffles of the samples, zero below.
 
-    Both use the empirical mean of y², as the authors do, so no capacity exceeds 1. The constant function is
-    the same after any shuffle and therefore always comes out as zero.
+    Both use the empirical mean of y², as the authors do, so no capacity exceeds 1. The constant
+    function is the same after any shuffle and therefore always comes out as zero. The bias is not
+    corrected.
 
+    Parameters
+    ----------
+    n_surrogates
+        The number of shuffles.
+    seed
+        Seed of the shuffles.
+    jackknife
+        The number of blocks for error bars, such as 16; 0 for none.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="surrogate").capacity.round(2)
@@ -123,107 +188,143 @@ def surrogate(
         raise ParameterError(
             "method 'surrogate' shuffles samples and takes no weights; use another method."
         )
-    largest, table, generator = (
-        np.zeros_like(evidence.raw),
-        evidence.samples.u,
-        np.random.default_rng(shuffle_seed),
-    )
-    u = table.read(0, table.shape[0], on_host=True)
-    for _ in range(
-        n_surrogates
-    ):  # inputs are fewer numbers than readouts, and shuffled in their place
-        moved = np.empty_like(u)
-        moved[generator.permutation(len(u))] = u
-        samples = replace(evidence.samples, u=Table(moved, "u"))
-        sums = evidence.engine.fold(samples, partial(_products, **evidence.whitener))
-        np.maximum(largest, squares(sums.T / evidence.n_samples), out=largest)
-    c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
-    capacity = np.where(c > threshold * (1 + 1e-12), c, 0.0)
-    return _estimated(
-        evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True
-    )
+    largest = _largest_of_surrogates(evidence, n_surrogates, seed)
+    normalised = evidence.raw / evidence.target_power
+    threshold = largest / evidence.target_power
+    is_above = normalised > threshold * (1 + SURROGATE_ROUNDING)
+    capacity = np.where(is_above, normalised, 0.0)
+    estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
+    return _with_jackknife(estimate, evidence, _raw_values, jackknife, divide_by_power=True)
 
 
-def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
-    """The sums of y z over some rows, (terms, rank)."""
-    rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+def surrogate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
+    """Return the memory that shuffled inputs take."""
+    return 8.0 * n_samples * N_SURROGATE_ARRAYS
+
+
+def _raw_values(evidence: Evidence) -> Floats:
+    return evidence.raw
+
+
+def _extrapolated_values(evidence: Evidence) -> Floats:
+    return evidence.extrapolated
+
+
+def _check_thresholds(threshold: Floats, further_remedy: str = "") -> tuple[Check, ...]:
+    """Warn where a threshold exceeds 1, which no true capacity can pass."""
+    n_above = int(np.sum(threshold > 1 + THRESHOLD_ROUNDING))
+    if n_above == 0:
+        return ()
+    text = (
+        f"the zero-capacity threshold exceeds 1 for {n_above} of {len(threshold)} functions: no "
+        f"true capacity can pass it; lower the degree or take more samples{further_remedy}."
+    )
+    return (Check(text, functions=n_above),)
+
+
+def _largest_of_surrogates(evidence: Evidence, n_surrogates: int, seed: int | None) -> Floats:
+    """Return the largest raw capacity of every function over random pairings of the samples."""
+    inputs = evidence.samples.u
+    u = inputs.read(0, inputs.shape[0], on_host=True)
+    generator = np.random.default_rng(seed)
+    largest = np.zeros_like(evidence.raw)
+    for _ in range(n_surrogates):
+        # Inputs are fewer numbers than readouts and are shuffled in their place.
+        shuffled = np.empty_like(u)
+        shuffled[generator.permutation(len(u))] = u
+        samples = replace(evidence.samples, u=Table(shuffled, "u"))
+        products = evidence.engine.fold(samples, partial(_products, **evidence.whitener))
+        np.maximum(largest, squares(products.T / evidence.n_samples), out=largest)
+    return largest
+
+
+def _products(samples: Samples, start: int, stop: int, **whitener: Any) -> Any:
+    """Return the sums of y z over some rows, (terms, rank)."""
     return samples.basis.project(
-        (samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows
+        (samples.inputs(*rows), samples.readouts(*rows, **whitener))
+        for rows in row_blocks(samples, start, stop)
     )
 
 
-def _estimated(
+def _with_jackknife(
+    estimate: Estimate,
     evidence: Evidence,
-    capacity: Floats,
-    threshold: Floats | None,
-    values: Callable[[Evidence], Floats],
-    jackknife: int,
+    values: Values,
+    n_blocks: int,
     *,
-    normalised: bool = False,
-    remedy: str = "",
+    divide_by_power: bool = False,
 ) -> Estimate:
-    """The estimate, a check of its thresholds, and standard errors from `jackknife` blocks; none where that is 0.
+    """Add standard errors from a jackknife over blocks of samples; none where `n_blocks` is 0.
 
-    `values` are the capacities before any are set to zero. Blocks are stretches of the rows, half of them in
-    each half of the data, so that extrapolation from halves stays what it is. On low-discrepancy points
-    the error bars are too long: a sequence with a gap is no longer even. Where the method divides by the
-    sample mean of y² (`normalised`), so do the values.
+    `values` are the capacities before any are set to zero; with `divide_by_power` the method
+    divides them by the sample mean of y². Blocks are consecutive rows, half of them in each half
+    of the samples, so that extrapolation from halves stays what it is. On low-discrepancy points
+    the error bars are too long: a design with a gap is no longer even.
     """
-    estimate = Estimate(capacity, threshold)
-    if threshold is not None and (above := int(np.sum(threshold > 1 + 1e-9))):  # not by rounding
-        text = (
-            f"the zero-capacity threshold exceeds 1 for {above} of {len(threshold)} functions: no true "
-            f"capacity can pass it; lower the degree or take more samples{remedy}."
-        )
-        estimate = replace(estimate, checks=(Check(text, functions=above),))
-    if whole_number("jackknife", jackknife, 0) == 0:
+    if whole_number("jackknife", n_blocks, 0) == 0:
         return estimate
-    if jackknife < 4 or jackknife % 2:
-        raise ParameterError(
-            f"`jackknife={jackknife}` must be 0, or an even number of blocks from 4 on."
-        )
-    n, middle = evidence.n_samples, evidence.n_samples // 2
-    each = jackknife // 2
-    edges = [middle * b // each for b in range(each)] + [
-        middle + (n - middle) * b // each for b in range(each + 1)
-    ]
-    if min(np.diff(edges)) < evidence.rank:
-        raise DataError(
-            f"`jackknife={jackknife}` blocks of {n} samples hold fewer than the {evidence.rank} independent readouts; "
-            "take fewer blocks, or more samples."
-        )
-    *parts, _ = summaries(evidence.samples, evidence.engine, evidence.frame, edges)
-    first, second = parts[:each], parts[each:]
-    left_out = [(part, evidence.halves[1]) for part in _all_but_one(first)]
-    left_out += [(evidence.halves[0], part) for part in _all_but_one(second)]
-    found = np.array(
-        [values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out]
-    )
-    whole = values(evidence)
-    if normalised:
+    edges = _block_edges(evidence, n_blocks)
+    without_block = np.array([values(part) for part in _evidence_without_blocks(evidence, edges)])
+    unbiased = values(evidence)
+    if divide_by_power:
+        # Sums of y² over each block give the mean of y² over the samples without it.
         powers = np.array(evidence.engine.fold(evidence.samples, square_sums, edges=edges))
-        left = n - np.diff(edges)
-        found *= left[:, None] / (powers.sum(axis=0) - powers)
-        whole = whole / evidence.target_power
+        n_without = evidence.n_samples - np.diff(edges)
+        without_block *= n_without[:, None] / (powers.sum(axis=0) - powers)
+        unbiased = unbiased / evidence.target_power
+    totals = without_block[:, estimate.capacity > 0].sum(axis=1)
     return replace(
         estimate,
-        unbiased=whole,
-        standard_error=_standard_error(found),
-        total_standard_error=float(_standard_error(found[:, capacity > 0].sum(axis=1))),
+        unbiased=unbiased,
+        standard_error=_jackknife_error(without_block),
+        total_standard_error=float(_jackknife_error(totals)),
     )
 
 
-def _all_but_one(parts: list[Summary]) -> list[Summary]:
-    """The summaries of all parts but each one, from those of beginnings and ends."""
-    beginnings = [None, *accumulate(parts[:-1], combine)]
-    ends = [*list(accumulate(parts[:0:-1], lambda a, b: combine(b, a)))[::-1], None]
-    return [
-        combine(*(part for part in pair if part is not None))
-        for pair in zip(beginnings, ends, strict=True)
+def _block_edges(evidence: Evidence, n_blocks: int) -> list[int]:
+    """Return the rows where blocks begin, and the number of samples; half lie in each half."""
+    if n_blocks < MIN_JACKKNIFE_BLOCKS or n_blocks % 2:
+        raise ParameterError(
+            f"`jackknife={n_blocks}` must be 0, or an even number of blocks from "
+            f"{MIN_JACKKNIFE_BLOCKS} on."
+        )
+    n = evidence.n_samples
+    middle = n // 2
+    n_per_half = n_blocks // 2
+    edges = [middle * block // n_per_half for block in range(n_per_half)]
+    edges += [middle + (n - middle) * block // n_per_half for block in range(n_per_half + 1)]
+    if min(np.diff(edges)) < evidence.rank:
+        raise DataError(
+            f"`jackknife={n_blocks}` blocks of {n} samples hold fewer than the {evidence.rank} "
+            "independent readouts; take fewer blocks, or more samples."
+        )
+    return edges
+
+
+def _evidence_without_blocks(evidence: Evidence, edges: list[int]) -> Iterator[Evidence]:
+    """Yield the evidence without each block, in which one half is shorter by that block."""
+    *blocks, _ = summaries(evidence.samples, evidence.engine, evidence.frame, edges)
+    n_per_half = len(blocks) // 2
+    first_half, second_half = evidence.halves
+    pairs = [(shorter, second_half) for shorter in _all_but_one(blocks[:n_per_half])]
+    pairs += [(first_half, shorter) for shorter in _all_but_one(blocks[n_per_half:])]
+    for halves in pairs:
+        yield replace(evidence, whole=combine(*halves), halves=halves)
+
+
+def _all_but_one(blocks: list[Summary]) -> list[Summary]:
+    """Return the summaries of all blocks but each one, from those of beginnings and ends."""
+    beginnings = list(accumulate(blocks[:-1], combine))  # blocks 0, 0 to 1, ...
+    backwards = accumulate(reversed(blocks[1:]), lambda end, block: combine(block, end))
+    ends = list(backwards)[::-1]  # blocks 1 to the last, 2 to the last, ...
+    between = [
+        combine(beginning, end) for beginning, end in zip(beginnings[:-1], ends[1:], strict=True)
     ]
+    return [ends[0], *between, beginnings[-1]]
 
 
-def _standard_error(values: Floats) -> Floats:
-    """The jackknife's standard error from values without each block."""
-    count = len(values)
-    return np.sqrt((count - 1) / count * np.sum((values - values.mean(axis=0)) ** 2, axis=0))
+def _jackknife_error(without_block: Floats) -> Floats:
+    """Return the jackknife's standard error from values without each block, (blocks, ...)."""
+    n_blocks = len(without_block)
+    deviations = without_block - without_block.mean(axis=0)
+    return np.sqrt((n_blocks - 1) / n_blocks * np.sum(deviations**2, axis=0))
