@@ -61,7 +61,7 @@ def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
     monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", len(X))
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         after = infocap.estimate(there(U), there(x), BASIS, method="raw")
-    monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 1e6)
+    monkeypatch.setattr("infocap.estimators._pipeline.DEVICE_RATE", 1e6)
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
     assert [(str(one), one.found) for one in beside.checks] == [
@@ -89,7 +89,7 @@ def test_mistakes_are_found_while_many_cores_work(monkeypatch):
     x, found = X.copy(), []
     x[5::97, 3] = -9999.0
     for least in (1000, 1):
-        monkeypatch.setattr("infocap.workflow._estimate.MANY_CORES", least)
+        monkeypatch.setattr("infocap.estimators._pipeline.MANY_CORES", least)
         with pytest.warns(infocap.errors.DataWarning, match="-9999"):
             checks = infocap.estimate(U, x, BASIS, method="raw").checks
         found.append([(str(one), one.found) for one in checks])
@@ -155,7 +155,7 @@ def test_weights_and_complex_readouts_work_there_too(there):
     u, weights = infocap.draw_weighted(BASIS, 1024, seed=1)
     x = np.column_stack([u + 1j * u**2, np.sin(u) + 0j])
     for as_real in ("abs2", "split"):
-        options = {"method": "raw", "weights": weights, "complex_as": as_real}
+        options = {"method": "raw", "sample_weight": weights, "complex_as": as_real}
         found = infocap.estimate(there(u), there(x), BASIS, **options)
         assert_allclose(
             found.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12

@@ -26,7 +26,7 @@ def changed(array, where, value):
 ERRORS = {
     "NaN in x": ((U, changed(X, (17, 3), np.nan)), {}, r"x has 1 NaN or infinite values, the first nan at row 17, column 3; .*nan_policy='omit'"),
     "inf in u": ((changed(U, (5, 1), np.inf), X), {}, r"u has 1 NaN or infinite values, the first inf at row 5, column 1"),
-    "all rows NaN": ((U, X * np.nan), {"nan": "drop"}, "nothing left to use"),
+    "all rows NaN": ((U, X * np.nan), {"nan_policy": "omit"}, "nothing left to use"),
     "u outside the domain": ((changed(U, (9, 0), 1.5), X), {}, r"u is 1\.5 at row 9, column 0, outside the domain \[-1, 1\] of the legendre basis; here u runs from"),
     "u in [0, 2 pi]": ((np.pi * (U + 1), X), {}, r"pass `domain=\(0, 2\*np\.pi\)`"),
     "too few samples": ((U[:9], X[:9]), {}, r"x has 9 samples for 9 readouts: with N <= K .* at least 4 K = 36"),
@@ -41,10 +41,10 @@ ERRORS = {
     "a word in x": ((U, changed(X, (3, 2), "n/a")), {}, r"x has 'n/a' at row 3, column 2; give numbers only"),
     "dates in x": ((U, np.full((512, 2), np.datetime64("2026-01-01"))), {}, "x holds datetime64"),
     "nothing changes": ((U, np.ones((512, 3))), {}, "no channel that changes"),
-    "rows not in index order": ((U, X), {"index": np.roll(np.arange(512), 1)}, r"index is 0 at row 1, after 511: .* np\.argsort\(index\)"),
-    "index of the wrong length": ((U, X), {"index": np.arange(5)}, r"index has shape \(5,\); give one value for each of 512 rows"),
-    "acquisition of the wrong length": ((U, X), {"acquired": np.arange(5)}, r"acquired has shape \(5,\)"),
-    "unknown nan policy": ((U, X), {"nan": "ignore"}, "`nan='ignore'` is not one of 'raise', 'drop'"),
+    "rows not in index order": ((U, X), {"design_index": np.roll(np.arange(512), 1)}, r"design_index is 0 at row 1, after 511: .* np\.argsort\(design_index\)"),
+    "index of the wrong length": ((U, X), {"design_index": np.arange(5)}, r"design_index has shape \(5,\); give one value for each of 512 rows"),
+    "acquisition of the wrong length": ((U, X), {"time": np.arange(5)}, r"time has shape \(5,\)"),
+    "unknown nan policy": ((U, X), {"nan_policy": "ignore"}, "`nan_policy='ignore'` is not one of 'raise', 'omit'"),
     "unknown complex policy": ((U, X), {"complex_as": "phase"}, "`complex_as='phase'` is not one of"),
 }  # fmt: skip
 
@@ -59,10 +59,10 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
 MISTAKES = {
     "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
     "constant as a word": ({"constant": "no"}, "`constant='no'` must be True or False"),
-    "repeated index": ({"index": np.repeat(np.arange(256), 2)}, "index has 0 more than once"),
+    "repeated index": ({"design_index": np.repeat(np.arange(256), 2)}, "design_index has 0 more than once"),
     "index with gaps": (
-        {"index": np.full(512, np.nan)},
-        "index must be numbers or times without gaps",
+        {"design_index": np.full(512, np.nan)},
+        "design_index must be numbers or times without gaps",
     ),
     "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),
     "sparse matrix": ({"x": "sparse"}, r"x\.toarray\(\)"),
@@ -151,7 +151,7 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
     big = infocap.product_basis("legendre", 10, 8)
     u = infocap.draw(big, 256, seed=1)
     monkeypatch.setattr("os.sysconf", lambda name: 1_000_000 if name == "SC_PHYS_PAGES" else 1)
-    monkeypatch.setattr("infocap.workflow._estimate.LARGE_BYTES", 0)  # so that the machine is asked
+    monkeypatch.setattr("infocap.estimators._pipeline.LARGE_BYTES", 0)  # so that the machine is asked
     with pytest.raises(
         ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
     ):
@@ -266,16 +266,16 @@ def test_shifts_are_found_in_acquisition_order(device):
     by_time = np.argsort(when)
     late = np.empty_like(x)
     late[by_time] = np.roll(x[by_time], 1, axis=0)
-    _, raised = messages_of(u, late, basis, acquired=when)
+    _, raised = messages_of(u, late, basis, time=when)
     assert any("shifted by +1" in message for message in raised)
-    assert messages_of(u, x, basis, acquired=when)[1] == []
+    assert messages_of(u, x, basis, time=when)[1] == []
 
 
 def test_drift_is_found_in_acquisition_order(device):
     basis, u, x = device
     when = np.random.default_rng(0).permutation(len(u))
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
-    _, raised = messages_of(u, drifting, basis, acquired=when)
+    _, raised = messages_of(u, drifting, basis, time=when)
     assert any(
         "samples are correlated in acquisition order" in m and "effective number" in m
         for m in raised
@@ -357,13 +357,13 @@ def test_drift_and_shifts_are_found_among_the_rows_that_are_left(device):
     for array in (late, x):
         array = array.copy()
         array[::100] = np.nan  # rows from all over the design
-        _, raised = messages_of(u, array, basis, acquired=when, nan_policy="omit")
+        _, raised = messages_of(u, array, basis, time=when, nan_policy="omit")
         assert any("shifted by +1" in message for message in raised) is bool(
             array[1, 0] == late[1, 0]
         )
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     drifting[:1000] = np.nan
-    _, raised = messages_of(u, drifting, basis, acquired=when, nan_policy="omit")
+    _, raised = messages_of(u, drifting, basis, time=when, nan_policy="omit")
     assert any("samples are correlated in acquisition order" in message for message in raised)
 
 

@@ -85,7 +85,7 @@ def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, mo
     u, x = device(kind)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, len(u))
     weights /= weights.mean()
-    options = [{}, {"constant": False}, {"weights": weights}]
+    options = [{}, {"constant": False}, {"sample_weight": weights}]
     fast = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
     monkeypatch.setattr("infocap.estimators._evidence.frame_for", lambda samples, look: None)
     slow = [estimate(u, x, MOMENTS, method=method, **some) for some in options]

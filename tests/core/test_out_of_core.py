@@ -11,13 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import ParameterError
 from infocap.estimators._cost import byte_count
-from infocap.lab.cli import main
 from infocap.samples import Engine, FileRows, Samples, Table
 from infocap.samples._look import without_gaps
 
@@ -109,11 +107,11 @@ def test_further_arguments_go_on_working(tmp_path, small_chunks):
     x[77, 3] = np.nan
     rng = np.random.default_rng(0)
     for arguments in (
-        {"nan": "drop", "acquired": rng.permutation(N)},
-        {"nan": "drop", "weights": np.ones(N), "index": np.arange(N)},
-        {"nan": "drop", "repeats": x + 0.01 * rng.standard_normal(x.shape)},
-        {"nan": "drop", "constant": False},
-        {"nan": "drop", "jackknife": 4},
+        {"nan_policy": "omit", "time": rng.permutation(N)},
+        {"nan_policy": "omit", "sample_weight": np.ones(N), "design_index": np.arange(N)},
+        {"nan_policy": "omit", "repeats": x + 0.01 * rng.standard_normal(x.shape)},
+        {"nan_policy": "omit", "constant": False},
+        {"nan_policy": "omit", "method_options": {"jackknife": 4}},
     ):
         plain = infocap.estimate(U, x, BASIS, method="chi2", **arguments)
         result = infocap.estimate(
@@ -188,7 +186,7 @@ def test_memory_is_understood(given, n_bytes):
 
 @pytest.mark.parametrize("given", ["much", "-1GB", "1GX", True, 0, "10", -5, float("nan")])
 def test_memory_that_means_nothing_is_refused(given):
-    with pytest.raises(ParameterError, match="memory="):
+    with pytest.raises(ParameterError, match="memory_limit="):
         infocap.estimate(U, X, BASIS, memory_limit=given)
 
 
@@ -235,69 +233,6 @@ def test_the_default_method_goes_through_a_file_in_blocks(fit, tmp_path):
         )
 
 
-def recorded(channel=()):
-    return infocap.Recording(
-        U,
-        X,
-        np.arange(N),
-        channel=channel,
-        metadata={"operator": "Ada"},
-        readout_unit="mW",
-        input_unit="V",
-    )
-
-
-@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".npy", "others.h5"])
-def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
-    files = [tmp_path / f"run{suffix}"]
-    if suffix == ".npy":
-        files = [tmp_path / "u.npy", tmp_path / "x.npy"]
-        np.save(files[0], U)
-        np.save(files[1], X)
-    elif suffix == ".zarr":
-        import zarr
-
-        group = zarr.create_group(files[0])
-        group.create_array("u", data=U, chunks=(500, 3))
-        group.create_array("x", data=X, chunks=(500, 12))
-    elif suffix == "others.h5":
-        import h5py
-
-        with h5py.File(files[0], "w") as file:
-            file["lab/u"], file["lab/x"], file["index"] = U, X, np.arange(N)
-    else:
-        recorded(tuple("abcdefghijkl")).save(files[0])
-    names = {"u": "lab/u", "x": "lab/x"} if suffix == "others.h5" else {}
-    whole, there = infocap.read(*files, **names), infocap.read(*files, **names, in_memory=False)
-    assert not isinstance(there.readouts, np.ndarray) or isinstance(there.readouts, np.memmap)
-    for name in ("channel", "readout_unit", "input_unit", "metadata", "checks"):
-        assert getattr(there, name) == getattr(whole, name)
-    for name in ("index", "acquired", "reference", "noise"):
-        ours, theirs = getattr(there, name), getattr(whole, name)
-        assert (ours is None) == (theirs is None)
-        assert ours is None or np.array_equal(ours, theirs)
-    for ours, theirs in ((there.inputs, whole.inputs), (there.readouts, whole.readouts)):
-        assert ours.shape == theirs.shape
-        assert np.array_equal(np.asarray(ours[7:50]), theirs[7:50])
-    basis = infocap.product_basis("legendre", 3, 2)
-    plain, result = (
-        infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (whole, there)
-    )
-    assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
-    assert result.checks == plain.checks
-    assert result.metadata["provenance"].get("plan") == plain.metadata["provenance"].get("plan")
-
-
-def test_channels_keep_their_names_in_the_file(tmp_path):
-    x = X.copy()
-    x[:, 3] = 0.5
-    infocap.Recording(U, x, np.arange(N), channel=tuple("abcdefghijkl")).save(tmp_path / "run.nc")
-    result = infocap.estimate(
-        infocap.read(tmp_path / "run.nc", in_memory=False), basis=BASIS, method="raw"
-    )
-    assert "column 'd'" in " ".join(result.notes)
-
-
 def test_repeats_that_do_not_fit_are_refused_before_they_are_read():
     with pytest.raises(ParameterError, match="is too little"):
         infocap.estimate(
@@ -308,39 +243,6 @@ def test_repeats_that_do_not_fit_are_refused_before_they_are_read():
             repeats=Zeros(10**8, K),
             memory_limit="1GB",
         )
-
-
-def test_what_cannot_stay_in_its_file_is_read_whole(tmp_path):
-    infocap.Recording(U, X + 1j, np.arange(N)).save(tmp_path / "run.nc")
-    recorded().save(tmp_path / "run.csv")
-    for name in ("run.nc", "run.csv"):
-        assert isinstance(infocap.read(tmp_path / name, in_memory=False).readouts, np.ndarray)
-
-
-def test_inputs_that_both_files_tell_are_compared_wherever_they_lie(tmp_path):
-    import h5py
-
-    with h5py.File(tmp_path / "u.h5", "w") as file:
-        file["u"] = U[:50]
-    header = ",".join(["u1", "u2", "u3", *"abcdefghijkl"])
-    np.savetxt(
-        tmp_path / "x.csv", np.hstack([U, X])[:50], delimiter=",", header=header, comments=""
-    )
-    found = infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
-    assert_allclose(found.readouts, X[:50], rtol=1e-14)
-    np.savetxt(
-        tmp_path / "x.csv", np.hstack([U[1:51], X[:50]]), delimiter=",", header=header, comments=""
-    )
-    with pytest.raises(infocap.errors.DataError, match="shifted or of another run"):
-        infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
-
-
-def test_what_an_earlier_version_wrote_as_zarr_can_stay_there():
-    path = Path(__file__).parents[1] / "lab" / "old" / "run.zarr"
-    whole, there = infocap.read(path), infocap.read(path, in_memory=False)
-    assert not isinstance(there.readouts, np.ndarray)
-    assert np.array_equal(there.readouts[1:3], whole.readouts[1:3])
-    assert there.metadata == whole.metadata
 
 
 class Zeros:
@@ -395,28 +297,6 @@ def test_passes_count_their_rows(monkeypatch):
     assert sum(counted) == 2 * N
 
 
-def test_the_command_takes_a_budget(tmp_path, in_memory):
-    recorded().save(tmp_path / "run.nc")
-    arguments = [
-        "estimate",
-        str(tmp_path / "run.nc"),
-        "--max-degree",
-        "4",
-        "--method",
-        "threshold-richardson",
-    ]
-    found = CliRunner().invoke(
-        main, [*arguments, "--memory-limit", "50MB", "-o", str(tmp_path / "result.nc")]
-    )
-    assert found.exit_code == 0, found.output
-    result = infocap.load_result(tmp_path / "result.nc")
-    assert_allclose(
-        result.capacity, in_memory["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13
-    )
-    refused = CliRunner().invoke(main, [*arguments, "--memory-limit", "lots"])
-    assert "--memory-limit lots is no amount of memory" in str(refused.exception)
-
-
 CHILD = """
 import sys, warnings
 import numpy as np
@@ -425,9 +305,9 @@ warnings.simplefilter("ignore")
 u = np.memmap(sys.argv[1] + "/u.bin", float, "r").reshape(-1, 3)
 x = np.memmap(sys.argv[1] + "/x.bin", float, "r").reshape(-1, 40)
 basis = infocap.product_basis("legendre", 3, 4)
-infocap.estimate(u[:10_000], x[:10_000], basis, method="threshold-richardson", memory=sys.argv[2])
+infocap.estimate(u[:10_000], x[:10_000], basis, method="threshold-richardson", memory_limit=sys.argv[2])
 before = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
-infocap.estimate(u, x, basis, method="threshold-richardson", memory=sys.argv[2])
+infocap.estimate(u, x, basis, method="threshold-richardson", memory_limit=sys.argv[2])
 print(before, int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]))
 """
 

@@ -103,10 +103,10 @@ def test_further_arguments_go_along(processes):
     x[77, 3] = np.nan
     rng = np.random.default_rng(0)
     for arguments in (
-        {"acquired": rng.permutation(N), "weights": np.ones(N)},
-        {"index": np.arange(N), "repeats": x + 0.01 * rng.standard_normal(x.shape)},
-        {"constant": False, "jackknife": 4},
-        {"memory": "50MB"},
+        {"time": rng.permutation(N), "sample_weight": np.ones(N)},
+        {"design_index": np.arange(N), "repeats": x + 0.01 * rng.standard_normal(x.shape)},
+        {"constant": False, "method_options": {"jackknife": 4}},
+        {"memory_limit": "50MB"},
     ):
         plain = infocap.estimate(U, x, BASIS, method="chi2", nan_policy="omit", **arguments)
         result = infocap.estimate(
@@ -288,7 +288,7 @@ def test_rows_keep_their_order_wherever_blocks_lie(client):
     x[rng.integers(0, N, 40), 3] = np.nan
     weights = rng.uniform(0.5, 1.5, N)
     weights /= weights.mean()
-    arguments = {"method": "chi2", "nan": "drop", "weights": weights}
+    arguments = {"method": "chi2", "nan_policy": "omit", "sample_weight": weights}
     plain = infocap.estimate(U, x, BASIS, **arguments)
     there = client.persist(da.from_array(x, chunks=(100, K)))
     result = infocap.estimate(U, there, BASIS, executor=client, **arguments)
@@ -355,46 +355,6 @@ def test_a_file_open_for_writing_is_refused(tmp_path):
         file["x"] = X
         with pytest.raises(ParameterError, match="open for writing"):
             infocap.estimate(U, file["x"], BASIS, executor=Counting())
-
-
-def test_the_command_takes_a_cluster(client, tmp_path):
-    from click.testing import CliRunner
-
-    from infocap.lab.cli import main
-
-    infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
-    arguments = [
-        "estimate",
-        str(tmp_path / "run.nc"),
-        "--max-degree",
-        "4",
-        "--method",
-        "raw",
-        "-o",
-        str(tmp_path / "a.nc"),
-    ]
-    found = CliRunner().invoke(main, [*arguments, "--scheduler", client.scheduler.address])
-    assert found.exit_code == 0, found.output + str(found.exception)
-    assert_allclose(
-        infocap.load_result(tmp_path / "a.nc").capacity,
-        plain_result("raw").capacity,
-        rtol=1e-10,
-        atol=1e-13,
-    )
-
-
-def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
-    from click.testing import CliRunner
-
-    from infocap.lab.cli import main
-
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("infocap.lab.cli._estimate.CONNECT_S", 0.5)
-    infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
-    found = CliRunner().invoke(
-        main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"]
-    )
-    assert "--scheduler tcp://127.0.0.1:1 cannot be reached" in str(found.exception)
 
 
 def test_an_executor_that_was_shut_down_is_named():
