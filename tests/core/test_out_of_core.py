@@ -16,8 +16,8 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import ParameterError
 from infocap.estimators._cost import byte_count
-from infocap.samples import Engine, FileRows, Samples, Table
-from infocap.samples._look import without_gaps
+from infocap.samples import Engine, Samples, Table
+from infocap.samples import without_gaps
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 6001, 12
@@ -42,7 +42,7 @@ def in_memory():
 def small_chunks(monkeypatch):
     """Chunks and shares of a few hundred rows, so that small data make many of them."""
     monkeypatch.setattr("infocap.estimators._cost.LARGEST_CHUNK", 60_000)
-    monkeypatch.setattr("infocap.samples._samples.SHARE_BYTES", 1)
+    monkeypatch.setattr("infocap.samples._rows.BLOCK_BYTES", 1)
 
 
 def memmap(folder, values, name="x.bin", offset=0):
@@ -142,7 +142,7 @@ def test_a_memory_map_is_read_from_its_file(offset, tmp_path):
     whole = memmap(tmp_path, X, offset=offset)
     for view in (whole, whole[100:3000]):
         table = Table(view, "x")
-        assert isinstance(table.source, FileRows)
+        assert not isinstance(table.source, np.ndarray)
         assert_allclose(table.read(10, 20), view[10:20], rtol=0)
     private = np.memmap(tmp_path / "x.bin", float, "c", offset, X.shape)
     private[5] = 7.0  # in memory only
@@ -287,7 +287,7 @@ def test_passes_count_their_rows(monkeypatch):
     def bar(rows):
         yield counted.append
 
-    monkeypatch.setattr("infocap.samples._engine._bar", bar)
+    monkeypatch.setattr("infocap.samples._engine._progress_bar", bar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     infocap.estimate(U, X, BASIS, method="threshold-richardson")
     assert sum(counted) == 3 * N  # a look, the sums of products, the leverages
