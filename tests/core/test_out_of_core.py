@@ -41,7 +41,7 @@ def in_memory():
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks and shares of a few hundred rows, so that small data make many of them."""
-    monkeypatch.setattr("infocap.estimators._cost.LARGEST_CHUNK", 60_000)
+    monkeypatch.setattr("infocap.estimators._cost.MAX_CHUNK_BYTES", 60_000)
     monkeypatch.setattr("infocap.samples._rows.BLOCK_BYTES", 1)
 
 
