@@ -90,13 +90,13 @@ class Engine:
         work
             Function of samples and a range of their rows, ``work(samples, start, stop)``. It may
             be called with samples that are only a part of the data set; `samples.first_row` then
-            says where that part begins. No range crosses from one run of a sequence to the next.
-            It must not return None.
+            says where that part begins. No range crosses an edge, nor does it cross from one run
+            of a sequence to the next. The work must not return None.
         merge
             Function of two outcomes, the first from the rows in front of those of the second; by
             default their sum. It must be associative; it need not be commutative.
         edges
-            Increasing row numbers. With them there is one outcome for the rows between each two
+            Strictly increasing row numbers. With them there is one outcome for the rows between each two
             consecutive edges, still from a single pass; rows outside the edges are not visited.
             Sums over the first n rows, for several n, are running totals of these outcomes.
 
