@@ -1,12 +1,12 @@
 """Data larger than memory: read in blocks that fit a budget, with the same answer."""
 
 import _thread
+import re
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,7 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import ParameterError
 from infocap.estimators._cost import byte_count
-from infocap.samples import Engine, Samples, Table
-from infocap.samples import without_gaps
+from infocap.samples import Engine, Samples, Table, without_gaps
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 6001, 12
@@ -64,11 +63,7 @@ def in_hdf5(folder, values):
 def in_zarr(folder, values):
     import zarr
 
-    array = zarr.create_array(
-        str(folder / "x.zarr"), shape=values.shape, chunks=(700, 12), dtype=values.dtype
-    )
-    array[...] = values
-    return array
+    return zarr.create_array(str(folder / "x.zarr"), data=values, chunks=(700, 12))
 
 
 def in_dask(folder, values):
@@ -106,30 +101,30 @@ def test_further_arguments_go_on_working(tmp_path, small_chunks):
     x = X.copy()
     x[77, 3] = np.nan
     rng = np.random.default_rng(0)
+    in_file = memmap(tmp_path, x)
+    common = {"method": "chi2", "nan_policy": "omit"}
     for arguments in (
-        {"nan_policy": "omit", "time": rng.permutation(N)},
-        {"nan_policy": "omit", "sample_weight": np.ones(N), "design_index": np.arange(N)},
-        {"nan_policy": "omit", "repeats": x + 0.01 * rng.standard_normal(x.shape)},
-        {"nan_policy": "omit", "constant": False},
-        {"nan_policy": "omit", "method_options": {"jackknife": 4}},
+        {"time": rng.permutation(N)},
+        {"sample_weight": np.ones(N), "design_index": np.arange(N)},
+        {"repeats": x + 0.01 * rng.standard_normal(x.shape)},
+        {"constant": False},
+        {"method_options": {"jackknife": 4}},
     ):
-        plain = infocap.estimate(U, x, BASIS, method="chi2", **arguments)
-        result = infocap.estimate(
-            U, memmap(tmp_path, x), BASIS, method="chi2", memory_limit="50MB", **arguments
-        )
-        assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
-        assert result.checks == plain.checks
+        expected = infocap.estimate(U, x, BASIS, **common, **arguments)
+        result = infocap.estimate(U, in_file, BASIS, memory_limit="50MB", **common, **arguments)
+        assert_allclose(result.capacity, expected.capacity, rtol=1e-10, atol=1e-13)
+        assert result.checks == expected.checks
         if "repeats" in arguments:
-            assert result.noise_limited_total == pytest.approx(plain.noise_limited_total, rel=1e-10)
+            noise_limit = expected.noise_limited_total
+            assert result.noise_limited_total == pytest.approx(noise_limit, rel=1e-10)
 
 
 def test_bad_values_are_named_by_their_row_in_the_file(tmp_path, small_chunks):
     x = X.copy()
-    x[4321, 5], x[5000, 1] = np.nan, np.inf
-    with pytest.raises(
-        infocap.errors.DataError,
-        match="2 NaN or infinite values, the first nan at row 4321, column 5",
-    ):
+    x[4321, 5] = np.nan
+    x[5000, 1] = np.inf
+    message = "2 NaN or infinite values, the first nan at row 4321, column 5"
+    with pytest.raises(infocap.errors.DataError, match=message):
         infocap.estimate(U, memmap(tmp_path, x), BASIS)
     u = U.copy()
     u[3333, 1] = 1.5
@@ -158,36 +153,46 @@ def test_a_memory_map_that_was_written_to_is_read_as_it_is_now(tmp_path):
 
 
 def test_each_chunk_of_a_file_is_read_once_a_pass():
-    read = []
+    ranges_read = []
 
-    class Watched:
-        shape, chunks = X.shape, (700, K)
+    class SourceInChunks:
+        shape = X.shape
+        chunks = (700, K)
 
         def __getitem__(self, rows):
-            read.append((rows.start, rows.stop))
+            ranges_read.append((rows.start, rows.stop))
             return X[rows]
 
-    samples = Samples.of(U, Watched(), BASIS)
-    read.clear()
-    without_gaps(samples, Engine(chunk_bytes=8 * (K + 3) * 1500))
-    edges = {edge for rows in read for edge in rows} - {0, N}
-    assert edges
-    assert all(edge % 700 == 0 for edge in edges)
-    assert sum(stop - start for start, stop in read) == N
+    samples = Samples.of(U, SourceInChunks(), BASIS)
+    ranges_read.clear()
+    bytes_per_row = 8 * (K + 3)
+    without_gaps(samples, Engine(chunk_bytes=1500 * bytes_per_row, share_rows=300))
+    starts = [start for start, _ in ranges_read]
+    assert starts == list(range(0, N, 1400))  # as many whole chunks as fit into 1500 rows
+    assert sum(stop - start for start, stop in ranges_read) == N
 
 
-@pytest.mark.parametrize(
-    ("given", "n_bytes"),
-    [("1GB", 10**9), ("512 MB", 512 * 10**6), ("2GiB", 2**31), (1.5e9, 1500000000), (2**30, 2**30)],
-)
-def test_memory_is_understood(given, n_bytes):
-    assert byte_count(given) == n_bytes
+MEMORY_LIMITS = [
+    ("1GB", 1_000_000_000),
+    ("512 MB", 512_000_000),
+    ("2GiB", 2**31),
+    (1.5e9, 1_500_000_000),
+    (2**30, 2**30),
+]
 
 
-@pytest.mark.parametrize("given", ["much", "-1GB", "1GX", True, 0, "10", -5, float("nan")])
-def test_memory_that_means_nothing_is_refused(given):
+@pytest.mark.parametrize(("memory_limit", "n_bytes"), MEMORY_LIMITS)
+def test_a_memory_limit_is_understood(memory_limit, n_bytes):
+    assert byte_count(memory_limit) == n_bytes
+
+
+NO_MEMORY_LIMITS = ["much", "-1GB", "1GX", True, 0, "10", -5, float("nan")]
+
+
+@pytest.mark.parametrize("memory_limit", NO_MEMORY_LIMITS)
+def test_a_memory_limit_that_means_nothing_is_refused(memory_limit):
     with pytest.raises(ParameterError, match="memory_limit="):
-        infocap.estimate(U, X, BASIS, memory_limit=given)
+        infocap.estimate(U, X, BASIS, memory_limit=memory_limit)
 
 
 def test_what_cannot_fit_is_refused_with_what_would():
@@ -204,20 +209,18 @@ def test_what_cannot_fit_is_refused_with_what_would():
         infocap.estimate(*data(20_000), BASIS, memory_limit="30MB")
 
 
-def test_the_functions_said_to_fit_do_fit():
+def test_as_many_functions_as_the_message_says_fit():
     _, x = data(300)
-    u5 = np.random.default_rng(0).uniform(-1, 1, (300, 5))
-    with pytest.raises(ParameterError, match="would fit") as found:
-        infocap.estimate(
-            u5, x, infocap.product_basis("legendre", 5, 14), method="raw", memory_limit="20MB"
-        )
-    room = int(str(found.value).split("the first ")[1].split(" functions")[0].replace(",", ""))
-    smaller = infocap.product_basis(
-        "legendre", 5, indices=infocap.product_basis("legendre", 5, 14).indices[:room]
-    )
-    assert 100 < len(smaller) == room
+    u = np.random.default_rng(0).uniform(-1, 1, (300, 5))
+    large = infocap.product_basis("legendre", 5, 14)
+    with pytest.raises(ParameterError, match="would fit") as refused:
+        infocap.estimate(u, x, large, method="raw", memory_limit="20MB")
+    number = re.search(r"the first ([\d,]+) functions would fit", str(refused.value))[1]
+    n_that_fit = int(number.replace(",", ""))
+    assert n_that_fit > 100
+    smaller = infocap.product_basis("legendre", 5, indices=large.indices[:n_that_fit])
     with pytest.warns(infocap.errors.DataWarning):
-        infocap.estimate(u5, x, smaller, method="raw", memory_limit="20MB")
+        infocap.estimate(u, x, smaller, method="raw", memory_limit="20MB")
 
 
 @pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])
@@ -246,55 +249,69 @@ def test_repeats_that_do_not_fit_are_refused_before_they_are_read():
 
 
 class Zeros:
-    """Many rows that take no memory."""
+    """Many rows that take no memory; reading them can interrupt the main thread, as Ctrl-C does."""
 
-    def __init__(self, n_rows, columns):
-        self.shape, self.reads, self.stop_at = (n_rows, columns), 0, ()
+    def __init__(self, n_rows, n_columns, interrupting_read=None):
+        self.shape = (n_rows, n_columns)
+        self.interrupting_read = interrupting_read
+        self.n_reads = 0
 
     def __getitem__(self, rows):
-        self.reads += 1
-        if self.reads in self.stop_at:
+        self.n_reads += 1
+        if self.n_reads == self.interrupting_read:
             _thread.interrupt_main()
-        return np.zeros((len(range(*rows.indices(self.shape[0]))), self.shape[1]))
+        start, stop, _ = rows.indices(self.shape[0])
+        return np.zeros((stop - start, self.shape[1]))
 
 
+@pytest.fixture
+def signals_interrupt():
+    """The usual answer to Ctrl-C, which is switched off where tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("signals_interrupt")
 def test_a_pass_can_be_interrupted():
-    """Ctrl-C ends it soon, though most is still to come, and nobody goes on reading."""
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored where tests run in the background
-    try:
-        _interrupt_a_pass()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _interrupt_a_pass():
-    x = Zeros(10**8, K)
-    x.stop_at = (20,)
+    """Ctrl-C ends it soon, though most rows are still to come, and no thread goes on reading."""
+    x = Zeros(10**8, K, interrupting_read=20)
     with pytest.raises(KeyboardInterrupt):
         infocap.estimate(Zeros(10**8, 3), x, BASIS, method="raw", memory_limit="60MB")
     time.sleep(0.3)
-    reads = x.reads
+    n_reads = x.n_reads
     time.sleep(0.3)
-    assert x.reads == reads < 100
+    assert x.n_reads == n_reads < 100
 
 
-def test_passes_count_their_rows(monkeypatch):
-    counted = []
+class CountingBar:
+    """In place of the progress bar of tqdm."""
 
-    @contextmanager
-    def bar(rows):
-        yield counted.append
+    rows = []  # noqa: RUF012 -- shared by all bars on purpose
 
-    monkeypatch.setattr("infocap.samples._engine._progress_bar", bar)
+    def __init__(self, **options):
+        self.total = options["total"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def update(self, n_rows):
+        self.rows.append(n_rows)
+
+
+def test_a_progress_bar_counts_the_rows_of_each_pass(monkeypatch):
+    monkeypatch.setattr("tqdm.auto.tqdm", CountingBar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    CountingBar.rows.clear()
     infocap.estimate(U, X, BASIS, method="threshold-richardson")
-    assert sum(counted) == 3 * N  # a look, the sums of products, the leverages
-    counted.clear()
-    with ProcessPoolExecutor(1) as pool:  # what a worker counts stays there
+    assert sum(CountingBar.rows) == 3 * N  # the scan, the sums of products, the leverages
+    CountingBar.rows.clear()
+    with ProcessPoolExecutor(1) as pool:  # A worker shows no bar of its own.
         infocap.estimate(U, X, BASIS, method="raw", executor=pool)
-    assert sum(counted) == 2 * N
+    assert sum(CountingBar.rows) == 2 * N
 
 
 CHILD = """
