@@ -38,8 +38,8 @@ def there(request):
 ], ids=repr)  # fmt: skip
 def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, there):
     u = infocap.draw(basis, 256, seed=1)
-    few = DEVICE._replace(numbers=30 * len(basis), functions=7, least_samples=1)
-    monkeypatch.setattr("infocap.basis._product.DEVICE", few)
+    small_tiles = DEVICE._replace(numbers=30 * len(basis), functions=7, least_samples=1)
+    monkeypatch.setattr("infocap.basis._product.DEVICE", small_tiles)
     basis = infocap.ProductBasis(basis.families, basis.indices)  # one that has no plan yet
     blocks = []
     for block in basis.blocks(there(u)):
@@ -47,11 +47,14 @@ def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, th
         blocks.append(np.array(to_numpy(block)))
     assert len(blocks) > 5
     assert_allclose(np.hstack(blocks).T, basis(u), rtol=1e-12, atol=1e-12)
-    assert_allclose(basis.sum_over(there(u), power=2), basis.sum_over(u, power=2), rtol=1e-12)
-    pieces = [(u[:100], X[:100]), (u[100:], X[100:256])]
-    found = basis.project((there(np.array(a)), there(np.array(b))) for a, b in pieces)
-    assert isinstance(found, type(there(np.ones(1))))
-    assert_allclose(to_numpy(found), basis(u).T @ X[:256], rtol=1e-11, atol=1e-11)
+    sums = basis.sum_over(there(u), power=2)
+    assert_allclose(sums, basis.sum_over(u, power=2), rtol=1e-12)
+    pieces = []
+    for rows in (slice(0, 100), slice(100, 256)):
+        pieces.append((there(u[rows].copy()), there(X[rows].copy())))
+    projection = basis.project(iter(pieces))
+    assert isinstance(projection, type(there(np.ones(1))))
+    assert_allclose(to_numpy(projection), basis(u).T @ X[:256], rtol=1e-11, atol=1e-11)
 
 
 def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
@@ -116,20 +119,18 @@ def test_data_are_looked_at_once_for_several_methods(monkeypatch):
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 def test_estimates_agree_with_those_of_numpy(method, constant, there):
-    plain = infocap.estimate(U, X, BASIS, method=method, constant=constant)
+    expected = infocap.estimate(U, X, BASIS, method=method, constant=constant)
     for inputs in (there(U), U):
-        found = infocap.estimate(inputs, there(X), BASIS, method=method, constant=constant)
+        result = infocap.estimate(inputs, there(X), BASIS, method=method, constant=constant)
         if method == "control-variate":
-            assert_allclose(found.standard_error, plain.standard_error, rtol=0, atol=1e-10)
-            assert found.total_standard_error == pytest.approx(
-                plain.total_standard_error, abs=1e-10
-            )
-        assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
-        assert isinstance(found.capacity, np.ndarray)
-        assert found.rank == plain.rank
-        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(
-            plain.capacity_of(lambda v: v[:, 0]), abs=1e-9
-        )
+            total_error = expected.total_standard_error
+            assert_allclose(result.standard_error, expected.standard_error, rtol=0, atol=1e-10)
+            assert result.total_standard_error == pytest.approx(total_error, abs=1e-10)
+        assert_allclose(result.capacity, expected.capacity, rtol=1e-10, atol=1e-12)
+        assert isinstance(result.capacity, np.ndarray)
+        assert result.rank == expected.rank
+        first_input = expected.capacity_of(lambda v: v[:, 0])
+        assert result.capacity_of(lambda v: v[:, 0]) == pytest.approx(first_input, abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
@@ -142,12 +143,11 @@ def test_estimates_agree_with_those_of_numpy(method, constant, there):
 ])  # fmt: skip
 def test_awkward_readouts_are_handled_alike(change, there):
     x = change(X)
-    plain = infocap.estimate(U, x, BASIS, method="threshold-richardson", nan_policy="omit")
-    found = infocap.estimate(
-        there(U), there(x), BASIS, method="threshold-richardson", nan_policy="omit"
-    )
-    assert_allclose(found.capacity, plain.capacity, rtol=1e-8, atol=1e-10)
-    assert found.checks == plain.checks
+    options = {"method": "threshold-richardson", "nan_policy": "omit"}
+    expected = infocap.estimate(U, x, BASIS, **options)
+    result = infocap.estimate(there(U), there(x), BASIS, **options)
+    assert_allclose(result.capacity, expected.capacity, rtol=1e-8, atol=1e-10)
+    assert result.checks == expected.checks
 
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")
@@ -156,10 +156,9 @@ def test_weights_and_complex_readouts_work_there_too(there):
     x = np.column_stack([u + 1j * u**2, np.sin(u) + 0j])
     for as_real in ("abs2", "split"):
         options = {"method": "raw", "sample_weight": weights, "complex_as": as_real}
-        found = infocap.estimate(there(u), there(x), BASIS, **options)
-        assert_allclose(
-            found.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12
-        )
+        result = infocap.estimate(there(u), there(x), BASIS, **options)
+        expected = infocap.estimate(u, x, BASIS, **options)
+        assert_allclose(result.raw, expected.raw, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("few", [0, 256])
@@ -175,8 +174,9 @@ def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
 
 
 def test_the_arrays_stay_where_they_are(there):
-    assert Table(there(X), "x").on_device
-    assert isinstance(Table(there(X), "x").read(0, 5), type(there(np.ones(1))))
+    table = Table(there(X), "x")
+    assert table.on_device
+    assert type(table.read(0, 5)) is type(there(X))
     assert not Table(X, "x").on_device
 
 
@@ -194,12 +194,12 @@ def test_bad_arrays_are_refused_in_the_same_words(x, message, there):
 def test_inputs_and_readouts_may_come_from_different_places(there):
     plain = infocap.estimate(U, X, BASIS, method="raw").raw
     other = array_api_strict.asarray if there is not array_api_strict.asarray else np.asarray
-    assert_allclose(
-        infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12
-    )
-    single = infocap.estimate(U, X.astype(np.float32), BASIS, method="raw").raw
-    found = infocap.estimate(U, there(X.astype(np.float32)), BASIS, method="raw").raw
-    assert_allclose(found, single, rtol=1e-10, atol=1e-12)
+    mixed = infocap.estimate(other(U), there(X), BASIS, method="raw").raw
+    assert_allclose(mixed, plain, rtol=1e-10, atol=1e-12)
+    single = X.astype(np.float32)
+    on_host = infocap.estimate(U, single, BASIS, method="raw").raw
+    on_device = infocap.estimate(U, there(single), BASIS, method="raw").raw
+    assert_allclose(on_device, on_host, rtol=1e-10, atol=1e-12)
 
 
 def test_a_model_that_could_still_be_trained_is_measured(torch):
