@@ -59,7 +59,10 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
 MISTAKES = {
     "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
     "constant as a word": ({"constant": "no"}, "`constant='no'` must be True or False"),
-    "repeated index": ({"design_index": np.repeat(np.arange(256), 2)}, "design_index has 0 more than once"),
+    "repeated index": (
+        {"design_index": np.repeat(np.arange(256), 2)},
+        "design_index has 0 more than once",
+    ),
     "index with gaps": (
         {"design_index": np.full(512, np.nan)},
         "design_index must be numbers or times without gaps",
@@ -76,15 +79,15 @@ def test_plain_mistakes_get_a_sentence_too(change, message):
     import scipy.sparse
     import xarray as xr
 
-    change = dict(change)
-    special = {
-        "sparse": scipy.sparse.csr_array(X),
-        "dataset": xr.DataArray(X, name="x").to_dataset(),
-    }
-    x = change.pop("x", X)
-    x = special[x] if isinstance(x, str) else x
+    arguments = {"x": X, "basis": BASIS} | change
+    if isinstance(arguments["x"], str):
+        sources = {
+            "sparse": scipy.sparse.csr_array(X),
+            "dataset": xr.DataArray(X, name="x").to_dataset(),
+        }
+        arguments["x"] = sources[arguments["x"]]
     with pytest.raises(InfocapError, match=message):
-        infocap.estimate(U, x, change.pop("basis", BASIS), **change)
+        infocap.estimate(U, **arguments)
 
 
 @pytest.mark.filterwarnings("ignore:the inputs are a single low-discrepancy design")
@@ -151,7 +154,9 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
     big = infocap.product_basis("legendre", 10, 8)
     u = infocap.draw(big, 256, seed=1)
     monkeypatch.setattr("os.sysconf", lambda name: 1_000_000 if name == "SC_PHYS_PAGES" else 1)
-    monkeypatch.setattr("infocap.estimators._pipeline.LARGE_BYTES", 0)  # so that the machine is asked
+    monkeypatch.setattr(
+        "infocap.estimators._pipeline.LARGE_BYTES", 0
+    )  # so that the machine is asked
     with pytest.raises(
         ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
     ):
@@ -163,9 +168,10 @@ def messages_of(*args, method="threshold-richardson", **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = infocap.estimate(*args, method=method, **options)
-    raised = [str(one.message) for one in caught]
-    assert all(issubclass(one.category, DataWarning) for one in caught)
-    assert all(one.filename == __file__ for one in caught)  # the warning points at the user's line
+    raised = [str(warning.message) for warning in caught]
+    for warning in caught:
+        assert issubclass(warning.category, DataWarning)
+        assert warning.filename == __file__  # The warning points at the user's line.
     assert set(raised) <= set(result.checks)
     return result, raised
 
@@ -208,17 +214,20 @@ def test_rounding_beside_a_large_offset_is_no_drift(device):
 def test_every_limit_lets_just_under_pass_and_stops_just_over(device):
     basis, u, x = device
 
-    def found(what, *args, **options):
-        return any(what in message for message in messages_of(*args, basis, **options)[1])
+    def warns_of(words, *arrays):
+        _, raised = messages_of(*arrays, basis)
+        return any(words in message for message in raised)
 
-    # inputs moved by d (1 - u²), which fills the domain: the mean of P1 is sqrt(4/3) d, at 4.6 and 6.1 errors
-    for errors, expected in ((4.6, False), (6.1, True)):
-        moved = u + np.array([errors / np.sqrt(4 / 3 * len(u)), 0.0]) * (1 - u**2)
-        assert found("do not follow", moved, SYSTEM(moved, seed=0)) is expected
-    # saturation at 0.6 % and at 2 % of the samples
+    # Inputs are shifted by d (1 - u²), which fills the domain; the mean of P1 is then sqrt(4/3) d.
+    for n_errors, expected in ((4.6, False), (6.1, True)):
+        shift = np.array([n_errors / np.sqrt(4 / 3 * len(u)), 0.0])
+        shifted = u + shift * (1 - u**2)
+        assert warns_of("do not follow", shifted, SYSTEM(shifted, seed=0)) is expected
+    # Saturation at 0.6 % and at 2 % of the samples.
     for share, expected in ((0.006, False), (0.02, True)):
-        assert found("saturated", u, np.minimum(x, np.quantile(x, 1 - share, axis=0))) is expected
-    # the domain: 1e-10 outside passes, 1e-6 does not
+        clipped = np.minimum(x, np.quantile(x, 1 - share, axis=0))
+        assert warns_of("saturated", u, clipped) is expected
+    # The domain: 1e-10 outside passes (see below), 1e-6 does not.
     edge = u.copy()
     edge[0, 0] = 1 + 1e-6
     with pytest.raises(DataError, match="outside the domain"):
@@ -245,7 +254,8 @@ def test_inputs_of_another_distribution(device, constant):
 
 def test_correlated_inputs_do_not_follow_the_distribution(device):
     basis = device[0]
-    u = np.random.default_rng(0).uniform(-1, 1, (4096, 1)).repeat(2, axis=1)
+    column = np.random.default_rng(0).uniform(-1, 1, 4096)
+    u = np.column_stack([column, column])
     u[::2, 1] = np.random.default_rng(1).uniform(-1, 1, 2048)
     _, raised = messages_of(u, SYSTEM(u, seed=0), basis)
     assert "the mean of P1(u1)·P1(u2) is" in raised[0]
@@ -286,7 +296,7 @@ def test_inputs_in_sorted_order_are_noticed(device):
     basis, u, x = device
     order = np.argsort(u[:, 0])
     result, _ = messages_of(u[order], x[order], basis)
-    messages = [str(one) for one in result.checks]
+    messages = [str(check) for check in result.checks]
     assert any("inputs of neighbouring measurements are related" in message for message in messages)
 
 
@@ -299,7 +309,8 @@ def test_saturated_channels(device):
 
 
 def test_rank_below_k():
-    result, raised = messages_of(U, np.column_stack([X, X[:, 0] + X[:, 1]]), BASIS)
+    with_sum = np.column_stack([X, X[:, 0] + X[:, 1]])
+    result, raised = messages_of(U, with_sum, BASIS)
     assert raised == [
         "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9; leave out copies and sums of "
         "others."
@@ -320,7 +331,8 @@ def test_threshold_above_one():
 
 
 def test_sum_above_the_rank():
-    _, raised = messages_of(U[:64], X[:64], infocap.product_basis("legendre", 2, 9), method="raw")
+    large = infocap.product_basis("legendre", 2, 9)
+    _, raised = messages_of(U[:64], X[:64], large, method="raw")
     assert any("above the 9 that the readouts allow" in message for message in raised)
 
 
