@@ -5,6 +5,7 @@ for `Samples.prepared`. Then `Engine.fold` computes anything that is a sum over 
 names serve readers of files and checks of data: a `Table` reads one array from anywhere.
 """
 
+from ._dask import is_client
 from ._domain import domain_advice, refuse_outside
 from ._engine import Engine
 from ._executors import chosen_executor, n_slots, plain_executor
@@ -30,6 +31,7 @@ __all__ = [
     "domain_advice",
     "first_look",
     "has_runs",
+    "is_client",
     "n_slots",
     "plain_executor",
     "refuse_outside",
