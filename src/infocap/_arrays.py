@@ -1,4 +1,10 @@
-"""Arrays of any library. Only here, and for files in `_sources`, libraries have names."""
+"""Arrays of any library: NumPy, PyTorch, CuPy, JAX. Code elsewhere names no array library but NumPy.
+
+The rest of the package computes with `xp = array_namespace(array)`, which has the functions of the
+array API standard. What that standard lacks, or what a library does faster in its own way, is a
+function here. "Host" is the processor's memory, where NumPy arrays are; "device" is any other
+place, such as a graphics card.
+"""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -8,163 +14,199 @@ import numpy as np
 
 from .errors import ParameterError
 
+# Libraries whose arrays are computed with where they are; all others are converted to NumPy.
+DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
+# Libraries whose `multiply` writes into an array that the caller provides.
+LIBRARIES_WITH_OUT = ("numpy", "cupy", "torch")
+SINGLE_PRECISION = ("float32", "complex64")
+
+# Namespaces by types of arrays: looking a namespace up takes as long as a small matrix product.
+_NAMESPACES: dict[frozenset[type], Any] = {}
+
 
 def array_namespace(*arrays: Any) -> Any:
-    """The functions of the arrays' library: NumPy's, or those of torch, CuPy and others by array-api-compat."""
+    """Return the functions of the arrays' library, as the array API standard names them."""
     if all(isinstance(array, np.ndarray) for array in arrays):
         return np
-    kinds = frozenset(map(type, arrays))
-    if kinds not in _NAMESPACES:
+    types = frozenset(map(type, arrays))
+    if types not in _NAMESPACES:
         try:
-            from array_api_compat import array_namespace as find
+            from array_api_compat import array_namespace as find_namespace
         except ImportError:
-            said = f"arrays of {_library(arrays[0])} need the package array-api-compat: pip install infocap[gpu]."
-            raise ParameterError(said) from None
-        _NAMESPACES[kinds] = find(*arrays)
-    return _NAMESPACES[kinds]
+            raise ParameterError(
+                f"arrays of {_library(arrays[0])} need the package array-api-compat: "
+                "pip install infocap[gpu]."
+            ) from None
+        _NAMESPACES[types] = find_namespace(*arrays)
+    return _NAMESPACES[types]
 
 
-_NAMESPACES: dict[frozenset[type], Any] = {}  # looking one up takes as long as a small product
+def _library(array: Any) -> str:
+    """Return the name of the library that an array's type comes from."""
+    return type(array).__module__.split(".")[0]
+
+
+def on_host(array: Any) -> bool:
+    """Return whether an array is in the processor's memory, as NumPy arrays are."""
+    return isinstance(array, np.ndarray)
+
+
+def on_device(array: Any) -> bool:
+    """Return whether an array belongs to a library that computes with it where it is."""
+    return _library(array) in DEVICE_LIBRARIES and hasattr(array, "shape")
 
 
 def contiguous(array: Any) -> Any:
-    """The same numbers with neighbours of the last axis next to each other in the memory of a device."""
+    """Return the same numbers with the elements of the last axis next to each other in memory."""
     if hasattr(array, "contiguous"):
         return array.contiguous()
     return array_namespace(array).asarray(array, copy=True)
 
 
-def on_host(array: Any) -> bool:
-    """Whether an array lives in the memory of the processor, as NumPy's do."""
-    return isinstance(array, np.ndarray)
-
-
-def _library(array: Any) -> str:
-    return type(array).__module__.split(".")[0]
-
-
-def on_device(array: Any) -> bool:
-    """Whether an array belongs to a library that computes with it where it is: torch, CuPy, JAX."""
-    known = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
-    return _library(array) in known and hasattr(array, "shape")
-
-
 def as_like(values: Any, like: Any) -> Any:
-    """A NumPy array in the library, on the device and in the precision of another array; what is there, stays."""
+    """Convert a NumPy array to the library, device and precision of the array `like`.
+
+    An array that is on a device stays as it is.
+    """
     if not on_host(values):
         if on_device(values):
             return values
         values = np.asarray(values)
-    if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in (
-        "float32",
-        "complex64",
-    ):
-        values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+
+    if values.dtype.kind in "fc" and _dtype_name(like) in SINGLE_PRECISION:
+        is_complex = values.dtype.kind == "c"
+        values = values.astype(np.complex64 if is_complex else np.float32)
+
     if on_host(like):
         return values
-    if _library(like) == "torch":  # small arrays go there without waiting for what is under way
-        return array_namespace(like).asarray(values).to(like.device, non_blocking=True)
-    return array_namespace(like).asarray(values, device=like.device)
+    xp = array_namespace(like)
+    if _library(like) == "torch":
+        # A copy that does not block lets the work that is queued on the card go on.
+        return xp.asarray(values).to(like.device, non_blocking=True)
+    return xp.asarray(values, device=like.device)
+
+
+def _dtype_name(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
 
 
 def to_numpy(array: Any) -> Any:
-    """A NumPy copy of any array."""
+    """Convert any array to NumPy; a NumPy array is returned as it is."""
     if on_host(array):
         return array
-    array = (
-        array.get() if hasattr(array, "get") else array.cpu() if hasattr(array, "cpu") else array
-    )
-    if str(array.dtype) == "torch.bfloat16":  # NumPy has no such numbers
-        array = array.float()
+    if hasattr(array, "get"):  # CuPy
+        array = array.get()
+    elif hasattr(array, "cpu"):  # PyTorch
+        array = array.cpu()
+    if _dtype_name(array) == "bfloat16":
+        array = array.float()  # NumPy has no bfloat16.
     if not hasattr(array, "__array__") and hasattr(array, "__dlpack__"):
         return np.from_dlpack(array)
     return np.asarray(array)
 
 
 def take_rows(array: Any, rows: Any) -> Any:
-    """Some rows of an array, by their numbers, which are not negative and in the array's own library."""
+    """Return chosen rows of an array.
+
+    `rows` are indices that are not negative, in an array of the same library.
+    """
     if on_host(array):
         return array[rows]
     if _library(array) == "torch":
-        return array.index_select(0, rows)  # the general way looks for negative numbers first
+        return array.index_select(0, rows)  # `take` would search for negative indices first.
     return array_namespace(array).take(array, rows, axis=0)
 
 
 def times(many: Any, few: Any) -> Any:
-    """The product of many rows and few columns; on a device with the factors in the order that is fastest there."""
-    return many @ few if on_host(many) else (contiguous(few.T) @ many.T).T
+    """Return the product of a tall matrix and a matrix of few columns, in the fastest order."""
+    if on_host(many):
+        return many @ few
+    return (contiguous(few.T) @ many.T).T
 
 
 def multiplier(like: Any) -> Callable[..., Any] | None:
-    """The function ``multiply(a, b, out=...)`` of an array's library, None where it cannot write into an array."""
+    """Return the library's ``multiply(a, b, out=...)``, or None where it has no `out`."""
     library = _library(like)
-    return import_module(library).multiply if library in ("numpy", "cupy", "torch") else None
+    if library not in LIBRARIES_WITH_OUT:
+        return None
+    multiply: Callable[..., Any] = import_module(library).multiply
+    return multiply
 
 
 def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
-    """The lower triangle C with C C' = matrix + diag(plus); where that is not positive, no numbers (NaN)."""
-    xp = array_namespace(matrix)
+    """Return the lower triangle C with C C' = matrix + diag(plus).
+
+    It consists of NaN where that matrix is not positive definite.
+    """
     try:
         if on_host(matrix):
-            from scipy.linalg import cholesky as factored
-
-            sums = matrix.copy()
-            sums.flat[:: len(sums) + 1] += plus
-            return factored(
-                sums.T, lower=True, overwrite_a=True, check_finite=False
-            )  # in the order of LAPACK
-        if not np.isscalar(plus):
-            matrix = matrix + xp.eye(
-                matrix.shape[0], dtype=matrix.dtype, device=matrix.device
-            ) * as_like(plus, matrix)
-        if (
-            _library(matrix) == "torch"
-        ):  # which tells on the device whether it failed, and nobody has to wait for that
-            factor, failed = xp.linalg.cholesky_ex(matrix)
-            return xp.where(failed > 0, xp.nan, factor)
-        return xp.linalg.cholesky(matrix)
+            return _cholesky_on_host(matrix, plus)
+        return _cholesky_on_device(matrix, plus)
     except np.linalg.LinAlgError:
+        xp = array_namespace(matrix)
         return xp.full_like(matrix, xp.nan)
 
 
+def _cholesky_on_host(matrix: Any, plus: Any) -> Any:
+    import scipy.linalg
+
+    total = matrix.copy()
+    total.flat[:: len(total) + 1] += plus
+    # The transpose is in the order of LAPACK, which then works in place.
+    return scipy.linalg.cholesky(total.T, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _cholesky_on_device(matrix: Any, plus: Any) -> Any:
+    xp = array_namespace(matrix)
+    if not np.isscalar(plus):
+        identity = xp.eye(matrix.shape[0], dtype=matrix.dtype, device=matrix.device)
+        matrix = matrix + identity * as_like(plus, matrix)
+    if _library(matrix) == "torch":
+        # This variant reports failure on the device, so that the processor need not wait.
+        factor, failed = xp.linalg.cholesky_ex(matrix)
+        return xp.where(failed > 0, xp.nan, factor)
+    return xp.linalg.cholesky(matrix)
+
+
 def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
-    """C^-1 right for a lower triangle C, or C^-T right when `transposed`."""
+    """Return C^-1 right for a lower triangle C, or C^-T right when `transposed`."""
     if on_host(lower):
         from scipy.linalg import solve_triangular
 
         return solve_triangular(lower, right, lower=True, trans=int(transposed), check_finite=False)
-    xp, library = array_namespace(lower), _library(lower)
+    xp = array_namespace(lower)
+    library = _library(lower)
+    matrix = lower.T if transposed else lower
     if library == "torch":
-        return xp.linalg.solve_triangular(lower.T if transposed else lower, right, upper=transposed)
+        return xp.linalg.solve_triangular(matrix, right, upper=transposed)
     if library == "cupy":
-        solve = import_module("cupyx.scipy.linalg").solve_triangular
-        return solve(lower, right, lower=True, trans=int(transposed))
-    return xp.linalg.solve(lower.T if transposed else lower, right)
+        cupy_solve = import_module("cupyx.scipy.linalg").solve_triangular
+        return cupy_solve(lower, right, lower=True, trans=int(transposed))
+    return xp.linalg.solve(matrix, right)
 
 
 def inverse_of_triangle(triangle: Any) -> Any:
-    """The inverse of an upper triangle without zeros on its diagonal."""
+    """Return the inverse of an upper triangle without zeros on its diagonal."""
     if on_host(triangle):
         from scipy.linalg.lapack import dtrtri
 
         return dtrtri(triangle)[0]
-    one = array_namespace(triangle).eye(
-        triangle.shape[0], dtype=triangle.dtype, device=triangle.device
-    )
-    return solve_triangle(triangle.T, one, transposed=True)
+    xp = array_namespace(triangle)
+    identity = xp.eye(triangle.shape[0], dtype=triangle.dtype, device=triangle.device)
+    return solve_triangle(triangle.T, identity, transposed=True)
 
 
 def transforms(array: Any) -> Any:
-    """The Fourier transforms of an array's library, in the array's own precision: `fft`, `ifft`, `rfft`, `irfft`."""
+    """Return a module with `fft`, `ifft`, `rfft` and `irfft`, which keep an array's precision."""
     if on_host(array):
         import scipy.fft
 
-        return scipy.fft  # in single precision too, as older versions of NumPy do not
+        return scipy.fft  # Older versions of NumPy turn single precision into double.
     return array_namespace(array).fft
 
 
 def rotation(phase: Any) -> Any:
-    """exp(i phase), as complex numbers of the phase's precision."""
+    """Return exp(i phase) as complex numbers of the phase's precision."""
     if on_host(phase):
         out = np.empty(phase.shape, dtype=np.result_type(phase, np.complex64))
         np.cos(phase, out=out.real)

@@ -1,4 +1,10 @@
-"""The same work on many blocks: one thread per core, each with a single-threaded matrix library."""
+"""Threads for blocks of work: one per core, while the matrix library uses a single thread.
+
+A matrix product alone could use all cores by itself, but what surrounds it could not: evaluating a
+basis, factoring a small matrix. So whole blocks of work run side by side, and the matrix library
+is limited to one thread meanwhile. The limit also holds between two parallel steps, because idle
+threads of the matrix library go on spinning for a while and take the cores away.
+"""
 
 import os
 import sys
@@ -11,89 +17,93 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
-POOL = "infocap"  # The names of its threads begin so.
+
+THREAD_NAME_PREFIX = "infocap"
 
 
 class _Cores:
-    """Who uses the cores: how many calls are under way, and the matrix library's limit while they are."""
+    """The state of `all_cores`, shared by all threads of the process."""
 
     lock = Lock()
-    calls = 0
-    count = 1
-    limit: Any = None
+    n_calls_under_way = 0
+    n_cores = 1
+    matrix_library_limit: Any = None
 
 
 @contextmanager
 def all_cores() -> Iterator[int]:
-    """Give the cores to `parallel_map` instead of to the matrix library; yields how many there are.
+    """Limit the matrix library to one thread, and yield how many cores there are for our threads.
 
-    A matrix product alone could use all cores by itself, but not what surrounds it (evaluating the basis,
-    factoring), so whole blocks run side by side. The matrix library must keep still meanwhile, also between
-    the parallel parts: its idle threads go on spinning for a while and take the cores away. It is limited
-    to one thread here; the number it had, which its environment variables set, is the number used.
+    The number of cores is the number of threads that the matrix library had, which users set by
+    environment variables such as ``OMP_NUM_THREADS``. Calls may overlap: the first sets the limit
+    and the last one lifts it.
     """
-    with (
-        _Cores.lock
-    ):  # the first call silences the matrix library and notes how many threads it had
-        if _Cores.calls == 0:
-            controller = _controller()
-            _Cores.count = max((library["num_threads"] for library in controller.info()), default=1)
-            _Cores.limit = controller.limit(limits=1)
-        _Cores.calls += 1
+    with _Cores.lock:
+        if _Cores.n_calls_under_way == 0:
+            controller = _matrix_library_controller()
+            numbers_of_threads = [library["num_threads"] for library in controller.info()]
+            _Cores.n_cores = max(numbers_of_threads, default=1)
+            _Cores.matrix_library_limit = controller.limit(limits=1)
+        _Cores.n_calls_under_way += 1
     try:
-        yield _Cores.count
+        yield _Cores.n_cores
     finally:
-        with _Cores.lock:  # the last call lets the matrix library have its threads again
-            _Cores.calls -= 1
-            if _Cores.calls == 0:
-                _Cores.limit.restore_original_limits()
-
-
-def parallel_map(
-    function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1
-) -> list[Outcome]:
-    """function(item) for every item, in order, on all cores; with `one_in=8` on one core in eight.
-
-    Inside another such call the items come one after the other.
-    """
-    with all_cores() as cores:
-        threads = min(max(cores // one_in, 1), len(items))
-        if threads <= 1 or current_thread().name.startswith(
-            POOL
-        ):  # threads that wait for each other wait for ever
-            return list(map(function, items))
-        return list(thread_pool(threads).map(function, items))
+        with _Cores.lock:
+            _Cores.n_calls_under_way -= 1
+            if _Cores.n_calls_under_way == 0:
+                _Cores.matrix_library_limit.restore_original_limits()
 
 
 @cache
-def _controller() -> Any:
-    import scipy.linalg.blas  # noqa: F401 -- comes with a matrix library of its own, which must keep still as well
+def _matrix_library_controller() -> Any:
+    # SciPy brings a matrix library of its own, which must be loaded before it can be limited.
+    import scipy.linalg.blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
+def parallel_map(
+    function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1
+) -> list[Outcome]:
+    """Return ``function(item)`` for every item, in order, computed on all cores.
+
+    With `one_in=8` one core in eight is used. Inside another call the items are computed one after
+    the other, because threads that wait for threads of the same pool would wait forever.
+    """
+    with all_cores() as n_cores:
+        n_threads = min(max(n_cores // one_in, 1), len(items))
+        is_nested = current_thread().name.startswith(THREAD_NAME_PREFIX)
+        if n_threads <= 1 or is_nested:
+            return [function(item) for item in items]
+        return list(thread_pool(n_threads).map(function, items))
+
+
 @cache
-def thread_pool(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay: new ones would ask the system for new memory at every call."""
-    return ThreadPoolExecutor(threads, thread_name_prefix=POOL)
+def thread_pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return a pool of threads that stays: new threads would allocate new memory at every call."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix=THREAD_NAME_PREFIX)
 
 
-def _start_anew() -> None:
-    """A forked process has none of its parent's threads, and must not wait for them, nor for locks that they held."""
-    _Cores.lock, _Cores.calls = Lock(), 0
+def _forget_threads_of_the_parent() -> None:
+    """Make a forked process forget threads and locks, which do not survive the fork."""
+    _Cores.lock = Lock()
+    _Cores.n_calls_under_way = 0
     thread_pool.cache_clear()
-    # Before Python 3.12 a cached property is computed under a lock.
-    modules = [
-        module for name, module in sys.modules.items() if name.partition(".")[0] == "infocap"
-    ]
-    classes = [one for module in modules for one in vars(module).values() if isinstance(one, type)]
-    for one in (
-        entry for kind in classes for entry in vars(kind).values() if hasattr(entry, "lock")
-    ):
-        if isinstance(one, cached_property):
-            one.lock = RLock()  # type: ignore[attr-defined]
+    for attribute in _attributes_of_our_classes():
+        # Before Python 3.12 a cached property is computed under a lock of its own.
+        if isinstance(attribute, cached_property) and hasattr(attribute, "lock"):
+            attribute.lock = RLock()
+
+
+def _attributes_of_our_classes() -> Iterator[Any]:
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] != "infocap":
+            continue
+        for value in vars(module).values():
+            if isinstance(value, type):
+                yield from vars(value).values()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_forget_threads_of_the_parent)

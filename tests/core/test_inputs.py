@@ -26,7 +26,7 @@ def changed(array, where, value):
 ERRORS = {
     "NaN in x": ((U, changed(X, (17, 3), np.nan)), {}, r"x has 1 NaN or infinite values, the first nan at row 17, column 3; .*nan_policy='omit'"),
     "inf in u": ((changed(U, (5, 1), np.inf), X), {}, r"u has 1 NaN or infinite values, the first inf at row 5, column 1"),
-    "all rows NaN": ((U, X * np.nan), {"nan": "drop"}, "nothing left to use"),
+    "all rows NaN": ((U, X * np.nan), {"nan_policy": "omit"}, "nothing left to use"),
     "u outside the domain": ((changed(U, (9, 0), 1.5), X), {}, r"u is 1\.5 at row 9, column 0, outside the domain \[-1, 1\] of the legendre basis; here u runs from"),
     "u in [0, 2 pi]": ((np.pi * (U + 1), X), {}, r"pass `domain=\(0, 2\*np\.pi\)`"),
     "too few samples": ((U[:9], X[:9]), {}, r"x has 9 samples for 9 readouts: with N <= K .* at least 4 K = 36"),
@@ -41,10 +41,10 @@ ERRORS = {
     "a word in x": ((U, changed(X, (3, 2), "n/a")), {}, r"x has 'n/a' at row 3, column 2; give numbers only"),
     "dates in x": ((U, np.full((512, 2), np.datetime64("2026-01-01"))), {}, "x holds datetime64"),
     "nothing changes": ((U, np.ones((512, 3))), {}, "no channel that changes"),
-    "rows not in index order": ((U, X), {"index": np.roll(np.arange(512), 1)}, r"index is 0 at row 1, after 511: .* np\.argsort\(index\)"),
-    "index of the wrong length": ((U, X), {"index": np.arange(5)}, r"index has shape \(5,\); give one value for each of 512 rows"),
-    "acquisition of the wrong length": ((U, X), {"acquired": np.arange(5)}, r"acquired has shape \(5,\)"),
-    "unknown nan policy": ((U, X), {"nan": "ignore"}, "`nan='ignore'` is not one of 'raise', 'drop'"),
+    "rows not in index order": ((U, X), {"design_index": np.roll(np.arange(512), 1)}, r"design_index is 0 at row 1, after 511: .* np\.argsort\(design_index\)"),
+    "index of the wrong length": ((U, X), {"design_index": np.arange(5)}, r"design_index has shape \(5,\); give one value for each of 512 rows"),
+    "acquisition of the wrong length": ((U, X), {"time": np.arange(5)}, r"time has shape \(5,\)"),
+    "unknown nan policy": ((U, X), {"nan_policy": "ignore"}, "`nan_policy='ignore'` is not one of 'raise', 'omit'"),
     "unknown complex policy": ((U, X), {"complex_as": "phase"}, "`complex_as='phase'` is not one of"),
 }  # fmt: skip
 
@@ -59,10 +59,13 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
 MISTAKES = {
     "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
     "constant as a word": ({"constant": "no"}, "`constant='no'` must be True or False"),
-    "repeated index": ({"index": np.repeat(np.arange(256), 2)}, "index has 0 more than once"),
+    "repeated index": (
+        {"design_index": np.repeat(np.arange(256), 2)},
+        "design_index has 0 more than once",
+    ),
     "index with gaps": (
-        {"index": np.full(512, np.nan)},
-        "index must be numbers or times without gaps",
+        {"design_index": np.full(512, np.nan)},
+        "design_index must be numbers or times without gaps",
     ),
     "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),
     "sparse matrix": ({"x": "sparse"}, r"x\.toarray\(\)"),
@@ -76,15 +79,15 @@ def test_plain_mistakes_get_a_sentence_too(change, message):
     import scipy.sparse
     import xarray as xr
 
-    change = dict(change)
-    special = {
-        "sparse": scipy.sparse.csr_array(X),
-        "dataset": xr.DataArray(X, name="x").to_dataset(),
-    }
-    x = change.pop("x", X)
-    x = special[x] if isinstance(x, str) else x
+    arguments = {"x": X, "basis": BASIS} | change
+    if isinstance(arguments["x"], str):
+        sources = {
+            "sparse": scipy.sparse.csr_array(X),
+            "dataset": xr.DataArray(X, name="x").to_dataset(),
+        }
+        arguments["x"] = sources[arguments["x"]]
     with pytest.raises(InfocapError, match=message):
-        infocap.estimate(U, x, change.pop("basis", BASIS), **change)
+        infocap.estimate(U, **arguments)
 
 
 @pytest.mark.filterwarnings("ignore:the inputs are a single low-discrepancy design")
@@ -165,9 +168,10 @@ def messages_of(*args, method="threshold-richardson", **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = infocap.estimate(*args, method=method, **options)
-    raised = [str(one.message) for one in caught]
-    assert all(issubclass(one.category, DataWarning) for one in caught)
-    assert all(one.filename == __file__ for one in caught)  # the warning points at the user's line
+    raised = [str(warning.message) for warning in caught]
+    for warning in caught:
+        assert issubclass(warning.category, DataWarning)
+        assert warning.filename == __file__  # The warning points at the user's line.
     assert set(raised) <= set(result.checks)
     return result, raised
 
@@ -210,17 +214,20 @@ def test_rounding_beside_a_large_offset_is_no_drift(device):
 def test_every_limit_lets_just_under_pass_and_stops_just_over(device):
     basis, u, x = device
 
-    def found(what, *args, **options):
-        return any(what in message for message in messages_of(*args, basis, **options)[1])
+    def warns_of(words, *arrays):
+        _, raised = messages_of(*arrays, basis)
+        return any(words in message for message in raised)
 
-    # inputs moved by d (1 - u²), which fills the domain: the mean of P1 is sqrt(4/3) d, at 4.6 and 6.1 errors
-    for errors, expected in ((4.6, False), (6.1, True)):
-        moved = u + np.array([errors / np.sqrt(4 / 3 * len(u)), 0.0]) * (1 - u**2)
-        assert found("do not follow", moved, SYSTEM(moved, seed=0)) is expected
-    # saturation at 0.6 % and at 2 % of the samples
+    # Inputs are shifted by d (1 - u²), which fills the domain; the mean of P1 is then sqrt(4/3) d.
+    for n_errors, expected in ((4.6, False), (6.1, True)):
+        shift = np.array([n_errors / np.sqrt(4 / 3 * len(u)), 0.0])
+        shifted = u + shift * (1 - u**2)
+        assert warns_of("do not follow", shifted, SYSTEM(shifted, seed=0)) is expected
+    # Saturation at 0.6 % and at 2 % of the samples.
     for share, expected in ((0.006, False), (0.02, True)):
-        assert found("saturated", u, np.minimum(x, np.quantile(x, 1 - share, axis=0))) is expected
-    # the domain: 1e-10 outside passes, 1e-6 does not
+        clipped = np.minimum(x, np.quantile(x, 1 - share, axis=0))
+        assert warns_of("saturated", u, clipped) is expected
+    # The domain: 1e-10 outside passes (see below), 1e-6 does not.
     edge = u.copy()
     edge[0, 0] = 1 + 1e-6
     with pytest.raises(DataError, match="outside the domain"):
@@ -247,7 +254,8 @@ def test_inputs_of_another_distribution(device, constant):
 
 def test_correlated_inputs_do_not_follow_the_distribution(device):
     basis = device[0]
-    u = np.random.default_rng(0).uniform(-1, 1, (4096, 1)).repeat(2, axis=1)
+    column = np.random.default_rng(0).uniform(-1, 1, 4096)
+    u = np.column_stack([column, column])
     u[::2, 1] = np.random.default_rng(1).uniform(-1, 1, 2048)
     _, raised = messages_of(u, SYSTEM(u, seed=0), basis)
     assert "the mean of P1(u1)·P1(u2) is" in raised[0]
@@ -268,16 +276,16 @@ def test_shifts_are_found_in_acquisition_order(device):
     by_time = np.argsort(when)
     late = np.empty_like(x)
     late[by_time] = np.roll(x[by_time], 1, axis=0)
-    _, raised = messages_of(u, late, basis, acquired=when)
+    _, raised = messages_of(u, late, basis, time=when)
     assert any("shifted by +1" in message for message in raised)
-    assert messages_of(u, x, basis, acquired=when)[1] == []
+    assert messages_of(u, x, basis, time=when)[1] == []
 
 
 def test_drift_is_found_in_acquisition_order(device):
     basis, u, x = device
     when = np.random.default_rng(0).permutation(len(u))
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
-    _, raised = messages_of(u, drifting, basis, acquired=when)
+    _, raised = messages_of(u, drifting, basis, time=when)
     assert any(
         "samples are correlated in acquisition order" in m and "effective number" in m
         for m in raised
@@ -288,7 +296,7 @@ def test_inputs_in_sorted_order_are_noticed(device):
     basis, u, x = device
     order = np.argsort(u[:, 0])
     result, _ = messages_of(u[order], x[order], basis)
-    messages = [str(one) for one in result.checks]
+    messages = [str(check) for check in result.checks]
     assert any("inputs of neighbouring measurements are related" in message for message in messages)
 
 
@@ -301,7 +309,8 @@ def test_saturated_channels(device):
 
 
 def test_rank_below_k():
-    result, raised = messages_of(U, np.column_stack([X, X[:, 0] + X[:, 1]]), BASIS)
+    with_sum = np.column_stack([X, X[:, 0] + X[:, 1]])
+    result, raised = messages_of(U, with_sum, BASIS)
     assert raised == [
         "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9; leave out copies and sums of "
         "others."
@@ -322,7 +331,8 @@ def test_threshold_above_one():
 
 
 def test_sum_above_the_rank():
-    _, raised = messages_of(U[:64], X[:64], infocap.product_basis("legendre", 2, 9), method="raw")
+    large = infocap.product_basis("legendre", 2, 9)
+    _, raised = messages_of(U[:64], X[:64], large, method="raw")
     assert any("above the 9 that the readouts allow" in message for message in raised)
 
 
@@ -359,13 +369,13 @@ def test_drift_and_shifts_are_found_among_the_rows_that_are_left(device):
     for array in (late, x):
         array = array.copy()
         array[::100] = np.nan  # rows from all over the design
-        _, raised = messages_of(u, array, basis, acquired=when, nan_policy="omit")
+        _, raised = messages_of(u, array, basis, time=when, nan_policy="omit")
         assert any("shifted by +1" in message for message in raised) is bool(
             array[1, 0] == late[1, 0]
         )
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     drifting[:1000] = np.nan
-    _, raised = messages_of(u, drifting, basis, acquired=when, nan_policy="omit")
+    _, raised = messages_of(u, drifting, basis, time=when, nan_policy="omit")
     assert any("samples are correlated in acquisition order" in message for message in raised)
 
 

@@ -14,8 +14,17 @@ from reference import estimate_with
 
 import infocap
 from infocap import draw, estimate, product_basis
-from infocap.kernels import Moments, capacities, combine, coordinates, span, summarise
-from infocap.kernels._summary import GOOD_CONDITION, condition_bound
+from infocap.kernels import (
+    GOOD_CONDITION,
+    Moments,
+    benjamini_hochberg,
+    capacities,
+    combine,
+    condition_bound,
+    coordinates,
+    span,
+    summarise,
+)
 from infocap.samples import Engine
 from infocap.systems import RandomFeatures
 
@@ -37,37 +46,60 @@ def split_rows(x, y, sizes):
 def test_capacities_do_not_depend_on_the_split(sizes, seed):
     sizes = [*sizes, 20]
     x, y = normal_tables(sum(sizes), readouts=7, terms=11, seed=seed)
-    parts = [summarise(*block) for block in split_rows(x, y, sizes)]
+    parts = [summarise(x_part, y_part) for x_part, y_part in split_rows(x, y, sizes)]
     assert_allclose(capacities(combine(*parts)), capacities(summarise(x, y)), rtol=1e-10)
 
 
 def test_combining_does_not_depend_on_the_order():
     x, y = normal_tables(90, 5, 8, 0)
-    a, b, c = (summarise(*block) for block in split_rows(x, y, [30, 30, 30]))
-    assert_allclose(capacities(combine(c, a, b)), capacities(combine(combine(a, b), c)), rtol=1e-12)
+    parts = [summarise(x_part, y_part) for x_part, y_part in split_rows(x, y, [30, 30, 30])]
+    first, second, third = parts
+    in_order = combine(combine(first, second), third)
+    in_other_order = combine(third, first, second)
+    assert_allclose(capacities(in_other_order), capacities(in_order), rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_the_bound_on_the_condition_number_holds_and_is_close(size, rng):
     for spread in (0.0, 0.1, 2.0):
-        triangle = np.linalg.qr(
-            rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size))
-        )[1]
-        bound, exact = condition_bound(triangle, np.linalg.inv(triangle)), np.linalg.cond(triangle)
+        columns = rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size))
+        triangle = np.linalg.qr(columns, mode="r")
+        bound = condition_bound(triangle, np.linalg.inv(triangle))
+        exact = np.linalg.cond(triangle)
         assert exact * (1 - 1e-12) <= bound <= size**0.25 * exact * (1 + 1e-12)
+
+
+P_VALUES = {
+    "uniform": np.random.default_rng(0).uniform(size=200),
+    "some small": np.random.default_rng(1).uniform(size=200) ** 6,
+    "all alike": np.full(20, 0.03),
+    "ties": np.repeat([1e-4, 0.004, 0.02, 0.9], 5),
+    "ends": np.array([0.0, 1.0, 0.0, 1.0]),
+    "a single one": np.array([0.04]),
+}
+
+
+@pytest.mark.parametrize("p", P_VALUES.values(), ids=P_VALUES.keys())
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2])
+def test_false_discoveries_are_controlled_as_in_scipy(p, rate):
+    from scipy.stats import false_discovery_control
+
+    expected = false_discovery_control(p) <= rate
+    assert np.array_equal(benjamini_hochberg(p, rate), expected)
 
 
 MOMENTS = product_basis("legendre", 2, 5)
 
 
 def device(kind, n=3000, k=12):
-    """Readouts of random features, spoilt in some way."""
+    """Readouts of random features with some defect."""
     u = draw(MOMENTS, n, design="random", seed=3)
     x = RandomFeatures(2, k, gain=1.5, noise=1e-3)(u, seed=3)
     rng = np.random.default_rng(0)
     if kind == "mixed":  # condition number 1e5 and more, offsets and units
-        x = x @ (np.linalg.qr(rng.normal(size=(k, k)))[0] * np.logspace(0, -5, k)) * 1e-9 + 1e-3
-    elif kind == "outlier":  # no sample of the rows knows of this one
+        rotation = np.linalg.qr(rng.normal(size=(k, k)))[0]
+        x = x @ (rotation * np.logspace(0, -5, k)) * 1e-9 + 1e-3
+    elif kind == "outlier":  # which the random sample of rows misses
         x[1234] += 1e7
     elif kind == "asleep":  # most rows show almost nothing
         x[: n - 200] *= 1e-6
@@ -85,14 +117,14 @@ def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, mo
     u, x = device(kind)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, len(u))
     weights /= weights.mean()
-    options = [{}, {"constant": False}, {"weights": weights}]
-    fast = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
+    all_options = [{}, {"constant": False}, {"sample_weight": weights}]
+    by_products = [estimate(u, x, MOMENTS, method=method, **options) for options in all_options]
     monkeypatch.setattr("infocap.estimators._evidence.frame_for", lambda samples, look: None)
-    slow = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
-    for a, b in zip(fast, slow, strict=True):
-        assert a.rank == b.rank
-        assert_allclose(a.raw, b.raw, rtol=1e-10, atol=1e-10)
-        assert_allclose(a.capacity, b.capacity, rtol=1e-8, atol=1e-10)
+    by_factoring = [estimate(u, x, MOMENTS, method=method, **options) for options in all_options]
+    for result, expected in zip(by_products, by_factoring, strict=True):
+        assert result.rank == expected.rank
+        assert_allclose(result.raw, expected.raw, rtol=1e-10, atol=1e-10)
+        assert_allclose(result.capacity, expected.capacity, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
@@ -103,15 +135,18 @@ def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, mo
 def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(
     kind, by_products, monkeypatch
 ):
-    found, plain = [], Moments.summary
+    bounds = []
+    summary = Moments.summary
 
-    def watched(self, frame, constant):
-        found.append(plain(self, frame, constant))
-        return found[-1]
+    def summary_that_notes_its_bound(self, frame, constant):
+        result, bound = summary(self, frame, constant)
+        bounds.append(bound)
+        return result, bound
 
-    monkeypatch.setattr(Moments, "summary", watched)
+    monkeypatch.setattr(Moments, "summary", summary_that_notes_its_bound)
     estimate(*device(kind), MOMENTS, method="raw")
-    assert (len(found) == 3 and all(bound < GOOD_CONDITION for _, bound in found)) == by_products
+    was_good = len(bounds) == 3 and all(bound < GOOD_CONDITION for bound in bounds)
+    assert was_good == by_products
 
 
 def test_coordinates_are_those_of_the_projection(rng):
@@ -177,8 +212,9 @@ def test_without_the_constant_scales_do_not_matter_either(whole):
     assert plain.n_readouts == 12
     scaled = infocap.estimate(U, X * np.logspace(-6, 6, 12), BASIS, constant=False)
     assert_allclose(scaled.raw, plain.raw, atol=1e-10)
-    ones = infocap.estimate(U, np.column_stack([np.ones(1024), X]), BASIS, constant=False)
-    assert_allclose(ones.raw, whole.raw, atol=1e-10)
+    with_ones = np.column_stack([np.ones(1024), X])
+    result = infocap.estimate(U, with_ones, BASIS, constant=False)
+    assert_allclose(result.raw, whole.raw, atol=1e-10)
 
 
 def test_small_shares_give_the_same_answer(whole):
@@ -196,8 +232,7 @@ def sources(folder):
     np.save(folder / "x.npy", X)
     with h5py.File(folder / "x.h5", "w") as file:
         file["x"] = X
-    stored = zarr.create_array(str(folder / "x.zarr"), shape=X.shape, chunks=(100, 12), dtype=float)
-    stored[:] = X
+    stored = zarr.create_array(str(folder / "x.zarr"), data=X, chunks=(100, 12))
     return {
         "list": X.tolist(),
         "memmap": np.load(folder / "x.npy", mmap_mode="r"),
@@ -218,33 +253,38 @@ def test_any_container_is_read_in_chunks(tmp_path, whole):
 
 
 def test_nothing_larger_than_a_chunk_is_read(monkeypatch):
-    class Watched:
+    lengths = []
+
+    class SourceThatNotesWhatIsRead:
         shape = X.shape
-        most = 0
 
         def __getitem__(self, rows):
             block = X[rows]
-            Watched.most = max(Watched.most, len(block))
+            lengths.append(len(block))
             return block
 
     monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", 100)
-    estimate_with(Engine(chunk_bytes=1, share_rows=64), U, Watched(), BASIS)
-    assert 0 < Watched.most <= 100
+    engine = Engine(chunk_bytes=1, share_rows=64)
+    estimate_with(engine, U, SourceThatNotesWhatIsRead(), BASIS)
+    assert 0 < max(lengths) <= 100
 
 
 def noise_free(n=2048):
     """Smooth features whose scaled triangle has a condition number of about 1e9: the last directions matter."""
     u = infocap.draw(BASIS, n, seed=0)
     generator = np.random.default_rng(0)
-    return u, np.tanh(0.2 * u @ generator.normal(size=(2, 25)) + generator.normal(size=25))
+    gain = 0.2 * generator.normal(size=(2, 25))
+    bias = generator.normal(size=25)
+    return u, np.tanh(u @ gain + bias)
 
 
 def test_nearly_dependent_readouts_keep_all_their_directions():
     u, x = noise_free()
     result = infocap.estimate(u, x, BASIS)
-    frame = np.linalg.svd(np.column_stack([np.ones(len(x)), x]), full_matrices=False)
-    assert frame[1][-1] < 1e-8 * frame[1][0]
-    exact = np.sum((frame[0].T @ BASIS(u)) ** 2, axis=0) / len(x)
+    with_constant = np.column_stack([np.ones(len(x)), x])
+    left, singular, _ = np.linalg.svd(with_constant, full_matrices=False)
+    assert singular[-1] < 1e-8 * singular[0]
+    exact = np.sum((left.T @ BASIS(u)) ** 2, axis=0) / len(x)
     assert result.rank == 26
     assert_allclose(result.raw, exact, atol=1e-6)
 
@@ -253,9 +293,10 @@ def test_a_large_offset_costs_no_more_digits_than_it_must():
     """Readouts rounded at offset 1e6 keep 1e-10; an unshifted factorisation would lose the small directions."""
     u, x = noise_free()
     x = np.round(x * 2**20) / 2**20  # so that adding and subtracting 2^20 is exact
-    plain, moved = infocap.estimate(u, x, BASIS), infocap.estimate(u, x + 2**20, BASIS)
-    assert_allclose(moved.raw, plain.raw, atol=1e-9)
-    assert moved.rank == plain.rank
+    plain = infocap.estimate(u, x, BASIS)
+    with_offset = infocap.estimate(u, x + 2**20, BASIS)
+    assert_allclose(with_offset.raw, plain.raw, atol=1e-9)
+    assert with_offset.rank == plain.rank
 
 
 @pytest.mark.parametrize(("noise", "rank"), [(1e-13, 14), (1e-17, 13)])
@@ -279,7 +320,8 @@ def test_several_threads_at_once_give_the_same_answer_and_leave_the_library_alon
                 lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30)
             )
         )
-    assert all(np.array_equal(one.raw, results[0].raw) for one in results)
+    for result in results:
+        assert np.array_equal(result.raw, results[0].raw)
     assert threads() == before
 
 
@@ -306,30 +348,25 @@ def test_a_forked_process_can_estimate_too():
 def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(whole):
     import time
 
-    class Careful:
-        shape, busy = X.shape, False
+    class SourceOfOneReader:
+        shape = X.shape
+        is_busy = False
 
         def __getitem__(self, rows):
-            assert not self.busy
-            self.busy = True
+            assert not self.is_busy
+            self.is_busy = True
             time.sleep(1e-3)
-            self.busy = False
+            self.is_busy = False
             return X[rows]
 
-    engine = Engine(chunk_bytes=1, share_rows=64)
-    assert_allclose(estimate_with(engine, U, Careful(), BASIS).raw, whole.raw, rtol=1e-10)
+    result = estimate_with(Engine(chunk_bytes=1, share_rows=64), U, SourceOfOneReader(), BASIS)
+    assert_allclose(result.raw, whole.raw, rtol=1e-10)
 
 
 def test_narrow_types_are_computed_in_double():
     single = X.astype(np.float32)
-    assert_allclose(
-        infocap.estimate(U, single, BASIS).raw,
-        infocap.estimate(U, single.astype(float), BASIS).raw,
-        rtol=1e-12,
-    )
     levels = np.round(X * 1000).astype(np.int16)
-    assert_allclose(
-        infocap.estimate(U, levels, BASIS).raw,
-        infocap.estimate(U, levels.astype(float), BASIS).raw,
-        rtol=1e-12,
-    )
+    for narrow in (single, levels):
+        result = infocap.estimate(U, narrow, BASIS)
+        expected = infocap.estimate(U, narrow.astype(float), BASIS)
+        assert_allclose(result.raw, expected.raw, rtol=1e-12)

@@ -26,6 +26,9 @@ BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 5003, 10
 U = infocap.draw(BASIS, N, design="random", seed=0)
 X = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(U)
+ALGORITHM_1 = "threshold-richardson"
+# Bytes of a task that is sent with the names of its files.
+MAX_BYTES_WITHOUT_ROWS = 12_000
 METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2", "control-variate")
 
 
@@ -67,35 +70,37 @@ def on_disk(folder, values, name="x"):
     return np.load(folder / f"{name}.npy", mmap_mode="r")
 
 
-def same(result, method):
-    plain = plain_result(method)
-    assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
-    assert_allclose(result.raw, plain.raw, rtol=1e-10, atol=1e-13)
-    if plain.total_standard_error is not None:
-        assert_allclose(result.standard_error, plain.standard_error, atol=1e-12)
-        assert result.total_standard_error == pytest.approx(plain.total_standard_error, abs=1e-11)
-    assert result.checks == plain.checks
+def assert_as_in_one_process(result, method):
+    expected = plain_result(method)
+    assert_allclose(result.capacity, expected.capacity, rtol=1e-10, atol=1e-13)
+    assert_allclose(result.raw, expected.raw, rtol=1e-10, atol=1e-13)
+    if expected.total_standard_error is not None:
+        total_error = expected.total_standard_error
+        assert_allclose(result.standard_error, expected.standard_error, atol=1e-12)
+        assert result.total_standard_error == pytest.approx(total_error, abs=1e-11)
+    assert result.checks == expected.checks
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_threads_give_the_same_answer(method, workers):
     with ThreadPoolExecutor(workers) as pool:
-        same(infocap.estimate(U, X, BASIS, method=method, executor=pool), method)
+        result = infocap.estimate(U, X, BASIS, method=method, executor=pool)
+    assert_as_in_one_process(result, method)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_processes_give_the_same_answer(method, processes, tmp_path):
-    same(
-        infocap.estimate(U, on_disk(tmp_path, X), BASIS, method=method, executor=processes), method
-    )
+    x = on_disk(tmp_path, X)
+    result = infocap.estimate(U, x, BASIS, method=method, executor=processes)
+    assert_as_in_one_process(result, method)
 
 
 def test_dask_gives_the_same_answer(client, tmp_path):
+    x = on_disk(tmp_path, X)
     for method in METHODS:
-        same(
-            infocap.estimate(U, on_disk(tmp_path, X), BASIS, method=method, executor=client), method
-        )
+        result = infocap.estimate(U, x, BASIS, method=method, executor=client)
+        assert_as_in_one_process(result, method)
 
 
 def test_further_arguments_go_along(processes):
@@ -103,21 +108,20 @@ def test_further_arguments_go_along(processes):
     x[77, 3] = np.nan
     rng = np.random.default_rng(0)
     for arguments in (
-        {"acquired": rng.permutation(N), "weights": np.ones(N)},
-        {"index": np.arange(N), "repeats": x + 0.01 * rng.standard_normal(x.shape)},
-        {"constant": False, "jackknife": 4},
-        {"memory": "50MB"},
+        {"time": rng.permutation(N), "sample_weight": np.ones(N)},
+        {"design_index": np.arange(N), "repeats": x + 0.01 * rng.standard_normal(x.shape)},
+        {"constant": False, "method_options": {"jackknife": 4}},
+        {"memory_limit": "50MB"},
     ):
-        plain = infocap.estimate(U, x, BASIS, method="chi2", nan_policy="omit", **arguments)
-        result = infocap.estimate(
-            U, x, BASIS, method="chi2", nan_policy="omit", executor=processes, **arguments
-        )
-        assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
-        assert result.checks == plain.checks
+        arguments |= {"method": "chi2", "nan_policy": "omit"}
+        expected = infocap.estimate(U, x, BASIS, **arguments)
+        result = infocap.estimate(U, x, BASIS, executor=processes, **arguments)
+        assert_allclose(result.capacity, expected.capacity, rtol=1e-10, atol=1e-13)
+        assert result.checks == expected.checks
 
 
-class Counting(Executor):
-    """Runs tasks at once, and keeps how large they were."""
+class InlineExecutor(Executor):
+    """Computes a task as soon as it is submitted, and notes its size as a pickle."""
 
     _max_workers = 4
 
@@ -135,15 +139,14 @@ class Counting(Executor):
 
 
 def files(folder):
+    import dask.array as da
     import h5py
+    import xarray as xr
     import zarr
 
     with h5py.File(folder / "x.h5", "w") as file:
         file["x"] = X
-    array = zarr.create_array(str(folder / "x.zarr"), shape=X.shape, chunks=(700, K), dtype=float)
-    array[...] = X
-    import dask.array as da
-    import xarray as xr
+    array = zarr.create_array(str(folder / "x.zarr"), data=X, chunks=(700, K))
 
     lazy = da.from_zarr(str(folder / "x.zarr"))
     return {
@@ -159,31 +162,26 @@ def files(folder):
 def test_files_travel_as_their_names_and_arrays_as_the_rows_needed(tmp_path):
     inputs = on_disk(tmp_path, U, "u")
     for name, source in files(tmp_path).items():
-        executor = Counting()
-        same(
-            infocap.estimate(
-                inputs, source, BASIS, method="threshold-richardson", executor=executor
-            ),
-            "threshold-richardson",
-        )
-        assert max(executor.sizes) < 12_000, name
-        assert len(executor.sizes) == 3 * 4, name  # a task a worker and pass, never one a chunk
-    executor = Counting()
-    same(infocap.estimate(U, X, BASIS, method="raw", executor=executor), "raw")
-    assert max(executor.sizes) < (U.nbytes + X.nbytes) / 4 + 12_000
+        executor = InlineExecutor()
+        result = infocap.estimate(inputs, source, BASIS, method=ALGORITHM_1, executor=executor)
+        assert_as_in_one_process(result, ALGORITHM_1)
+        n_passes = 3
+        assert max(executor.sizes) < MAX_BYTES_WITHOUT_ROWS, name
+        assert len(executor.sizes) == n_passes * executor._max_workers, name
+    executor = InlineExecutor()
+    result = infocap.estimate(U, X, BASIS, method="raw", executor=executor)
+    assert_as_in_one_process(result, "raw")
+    bytes_of_share = (U.nbytes + X.nbytes) / executor._max_workers
+    assert max(executor.sizes) < bytes_of_share + MAX_BYTES_WITHOUT_ROWS
 
 
 def test_errors_from_workers_are_those_of_one_process(processes, tmp_path):
     x = X.copy()
     x[4321, 5] = np.nan
-    with pytest.raises(
-        DataError, match="1 NaN or infinite values, the first nan at row 4321, column 5"
-    ):
-        infocap.estimate(U, on_disk(tmp_path, x), BASIS, executor=processes)
-    with pytest.raises(
-        DataError, match="1 NaN or infinite values, the first nan at row 4321, column 5"
-    ):
-        infocap.estimate(U, x, BASIS, executor=processes)
+    message = "1 NaN or infinite values, the first nan at row 4321, column 5"
+    for source in (x, on_disk(tmp_path, x)):
+        with pytest.raises(DataError, match=message):
+            infocap.estimate(U, source, BASIS, executor=processes)
     u = U.copy()
     u[3333, 1] = 1.5
     with pytest.raises(DataError, match=r"u is 1\.5 at row 3333, column 1"):
@@ -191,47 +189,47 @@ def test_errors_from_workers_are_those_of_one_process(processes, tmp_path):
 
 
 def test_a_file_that_workers_do_not_see_is_named(tmp_path):
-    class Moving(Counting):
+    class ExecutorThatMovesFiles(InlineExecutor):
         def submit(self, function, *arguments, **_):
             for file in tmp_path.glob("*.npy"):
                 file.rename(tmp_path / "gone")
             return super().submit(function, *arguments)
 
     with pytest.raises(DataError, match=r"x.npy cannot be read here .* put it on a shared disk"):
-        infocap.estimate(U, on_disk(tmp_path, X), BASIS, executor=Moving())
+        infocap.estimate(U, on_disk(tmp_path, X), BASIS, executor=ExecutorThatMovesFiles())
 
 
-class Dying:
-    """Readouts whose reader kills its process, once, when it comes to some row."""
+class DeadlySource:
+    """Readouts whose reader kills its process, once, when it comes to the last rows."""
 
     sent_by_name = True
     shape = X.shape
 
     def __init__(self, folder, values):
-        self.path, self.mark = Path(folder, "x.npy"), Path(folder, "died")
+        self.path = Path(folder, "x.npy")
+        self.mark = Path(folder, "died")
         np.save(self.path, values)
-        self.home = os.getpid()
+        self.main_process = os.getpid()
 
     def __getitem__(self, rows):
-        if os.getpid() != self.home and rows.stop > N - 10 and not self.mark.exists():
+        is_worker = os.getpid() != self.main_process
+        if is_worker and rows.stop > N - 10 and not self.mark.exists():
             self.mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return np.load(self.path, mmap_mode="r")[rows]
 
 
 def test_a_killed_process_is_said_and_a_new_pool_gives_the_answer(tmp_path):
-    source = Dying(tmp_path, X)
+    source = DeadlySource(tmp_path, X)
     with (
         ProcessPoolExecutor(2, FORKSERVER) as pool,
-        pytest.raises(BrokenExecutor, match="terminated abruptly") as found,
+        pytest.raises(BrokenExecutor, match="terminated abruptly") as broken,
     ):
-        infocap.estimate(U, source, BASIS, method="threshold-richardson", executor=pool)
-    assert "A worker ended before its work was done" in found.value.__notes__[0]
+        infocap.estimate(U, source, BASIS, method=ALGORITHM_1, executor=pool)
+    assert "A worker ended before its work was done" in broken.value.__notes__[0]
     with ProcessPoolExecutor(2, FORKSERVER) as pool:
-        same(
-            infocap.estimate(U, source, BASIS, method="threshold-richardson", executor=pool),
-            "threshold-richardson",
-        )
+        result = infocap.estimate(U, source, BASIS, method=ALGORITHM_1, executor=pool)
+    assert_as_in_one_process(result, ALGORITHM_1)
     assert source.mark.exists()
 
 
@@ -239,17 +237,15 @@ def test_a_killed_process_is_said_and_a_new_pool_gives_the_answer(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_dask_worker_changes_nothing(tmp_path):
     distributed = pytest.importorskip("distributed")
-    source = Dying(tmp_path, X)
+    source = DeadlySource(tmp_path, X)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        same(
-            infocap.estimate(U, source, BASIS, method="threshold-richardson", executor=client),
-            "threshold-richardson",
-        )
+        result = infocap.estimate(U, source, BASIS, method=ALGORITHM_1, executor=client)
+    assert_as_in_one_process(result, ALGORITHM_1)
     assert source.mark.exists()
 
 
@@ -259,36 +255,38 @@ def test_arrays_in_a_cluster_are_reduced_there(client, monkeypatch):
 
     here = infocap.draw(BASIS, 16 * 4096, design="random", seed=5)
     measured = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(here)
-    plain = infocap.estimate(here, measured, BASIS, method="raw")
+    expected = infocap.estimate(here, measured, BASIS, method="raw")
     x = client.persist(da.from_array(measured, chunks=(4000, 4)))
     u = client.persist(da.from_array(here, chunks=(10_000, 3)))
-    fetched, gather = [], type(client)._gather
+    bytes_fetched = []
+    gather = type(client)._gather
 
-    async def counted(self, *arguments, **options):
+    async def gather_and_note_size(self, *arguments, **options):
         """What comes from the workers to this process, by whatever call."""
-        found = await gather(self, *arguments, **options)
-        fetched.append(sizeof(found))
-        return found
+        fetched = await gather(self, *arguments, **options)
+        bytes_fetched.append(sizeof(fetched))
+        return fetched
 
-    monkeypatch.setattr(type(client), "_gather", counted)
+    monkeypatch.setattr(type(client), "_gather", gather_and_note_size)
     for inputs, readouts in ((here, x), (u, x), (u, measured)):
-        fetched.clear()
-        found = infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client)
-        assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
-        assert 0 < sum(fetched) < here.nbytes / 2
+        bytes_fetched.clear()
+        result = infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client)
+        assert_allclose(result.capacity, expected.capacity, rtol=1e-10, atol=1e-13)
+        assert 0 < sum(bytes_fetched) < here.nbytes / 2
     x.compute()
-    assert sum(fetched) > measured.nbytes  # a whole array would have been noticed
+    assert sum(bytes_fetched) > measured.nbytes  # A whole array would have been noticed.
 
 
 def test_rows_keep_their_order_wherever_blocks_lie(client):
     """Blocks lie on workers by turns; what is dropped and weighted must still be the right rows."""
     import dask.array as da
 
-    x, rng = X.copy(), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    x = X.copy()
     x[rng.integers(0, N, 40), 3] = np.nan
     weights = rng.uniform(0.5, 1.5, N)
     weights /= weights.mean()
-    arguments = {"method": "chi2", "nan": "drop", "weights": weights}
+    arguments = {"method": "chi2", "nan_policy": "omit", "sample_weight": weights}
     plain = infocap.estimate(U, x, BASIS, **arguments)
     there = client.persist(da.from_array(x, chunks=(100, K)))
     result = infocap.estimate(U, there, BASIS, executor=client, **arguments)
@@ -296,17 +294,23 @@ def test_rows_keep_their_order_wherever_blocks_lie(client):
     assert result.checks == plain.checks
 
 
-def test_a_client_in_use_takes_the_work_on_dask_arrays(client, tmp_path, monkeypatch):
+def test_a_client_in_use_takes_the_work_on_dask_arrays(client, monkeypatch):
     import dask.array as da
 
-    seen = []
+    calls = []
     compute = type(client).compute
-    monkeypatch.setattr(type(client), "compute", lambda *a, **k: seen.append(1) or compute(*a, **k))
-    same(infocap.estimate(U, da.from_array(X, chunks=(800, K)), BASIS, method="raw"), "raw")
-    assert seen
-    seen.clear()
-    same(infocap.estimate(U, X, BASIS, method="raw"), "raw")
-    assert not seen
+
+    def compute_and_note(*arguments, **options):
+        calls.append(arguments)
+        return compute(*arguments, **options)
+
+    monkeypatch.setattr(type(client), "compute", compute_and_note)
+    lazy = da.from_array(X, chunks=(800, K))
+    assert_as_in_one_process(infocap.estimate(U, lazy, BASIS, method="raw"), "raw")
+    assert calls
+    calls.clear()
+    assert_as_in_one_process(infocap.estimate(U, X, BASIS, method="raw"), "raw")
+    assert not calls
 
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")
@@ -345,7 +349,7 @@ def test_what_cannot_be_pickled_is_refused(tmp_path):
     with pytest.raises(
         ParameterError, match=r"cannot be sent to other processes .*cannot pickle this basis"
     ):
-        infocap.estimate(U, X, basis, method="raw", executor=Counting())
+        infocap.estimate(U, X, basis, method="raw", executor=InlineExecutor())
 
 
 def test_a_file_open_for_writing_is_refused(tmp_path):
@@ -354,47 +358,7 @@ def test_a_file_open_for_writing_is_refused(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = X
         with pytest.raises(ParameterError, match="open for writing"):
-            infocap.estimate(U, file["x"], BASIS, executor=Counting())
-
-
-def test_the_command_takes_a_cluster(client, tmp_path):
-    from click.testing import CliRunner
-
-    from infocap.lab.cli import main
-
-    infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
-    arguments = [
-        "estimate",
-        str(tmp_path / "run.nc"),
-        "--max-degree",
-        "4",
-        "--method",
-        "raw",
-        "-o",
-        str(tmp_path / "a.nc"),
-    ]
-    found = CliRunner().invoke(main, [*arguments, "--scheduler", client.scheduler.address])
-    assert found.exit_code == 0, found.output + str(found.exception)
-    assert_allclose(
-        infocap.load_result(tmp_path / "a.nc").capacity,
-        plain_result("raw").capacity,
-        rtol=1e-10,
-        atol=1e-13,
-    )
-
-
-def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
-    from click.testing import CliRunner
-
-    from infocap.lab.cli import main
-
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("infocap.lab.cli._estimate.CONNECT_S", 0.5)
-    infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
-    found = CliRunner().invoke(
-        main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"]
-    )
-    assert "--scheduler tcp://127.0.0.1:1 cannot be reached" in str(found.exception)
+            infocap.estimate(U, file["x"], BASIS, executor=InlineExecutor())
 
 
 def test_an_executor_that_was_shut_down_is_named():

@@ -419,7 +419,7 @@ def test_a_process_forked_during_an_estimate_does_not_wait_for_locks_of_its_pare
 
 
 def test_paused_dask_workers_are_an_error_and_not_waited_for(monkeypatch):
-    monkeypatch.setattr("infocap.samples._engine.SILENT_S", 2.0)
+    monkeypatch.setattr("infocap.samples._dask.MAX_SILENCE_S", 2.0)
     distributed = pytest.importorskip("distributed")
     basis = infocap.product_basis("legendre", 2, 2)
     u = infocap.draw(basis, 64, seed=1)

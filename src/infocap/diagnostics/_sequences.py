@@ -29,7 +29,7 @@ def _beginning(case: Case) -> tuple[Floats, Floats]:
         if samples.runs is None or len(samples.runs) == 1
         else int(samples.runs[1])
     )
-    part = samples.part(0, min(stop, ROWS))
+    part = samples.slice_rows(0, min(stop, ROWS))
     z = to_numpy(part.readouts(0, part.n_samples, **case.evidence.whitener))[:, samples.constant :]
     u = part.u.read(part.history, part.history + part.n_samples, on_host=True)
     return u[:, : case.evidence.basis.n_inputs], z

@@ -1,9 +1,9 @@
-"""What an estimation costs: time and memory foretold, and the share of a memory budget that each part gets."""
+"""What an estimation costs: its time, its memory, and how it is kept within a memory limit."""
 
 import re
 from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._threads import all_cores
@@ -16,95 +16,204 @@ from ._method import Method
 
 # Floating-point operations per second that any machine in use can do.
 SLOW_RATE = 2e10
-# Bytes beside the data that go with every sample, as measured for a million of them (benchmarks/core.py).
+# Bytes besides the data that go with every sample, as measured for a million samples
+# (benchmarks/core.py).
 BYTES_PER_SAMPLE = 10.0
-UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-# Arrays of (readouts, terms) that are kept: summaries of the whole and of both halves, and coordinates made of them.
-KEPT = 6
-# The same for each thread: two sums that wait to be added up, one under way and what it is made of.
-PER_THREAD = 6
-# Copies of a share of the readouts: as read, as numbers, as prepared, and what is made of it on the way.
-COPIES = 5
-# Chunks of rows as read: one under way, one just done, the next one, one being unpacked, one not yet reused.
-CHUNKS = 5
-# Bytes of the longest chunk; longer ones are not read faster.
-LARGEST_CHUNK = 256_000_000
-# Bytes of the basis's values that are made at a time.
-VALUES_BYTES = 12_000_000
+BYTES_PER_NUMBER = 8.0
+# The smallest memory limit that makes sense.
+MIN_MEMORY_LIMIT = 1_000_000
+BYTES_PER_UNIT = {
+    "": 1,
+    "B": 1,
+    "KB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "TB": 1e12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+}
+# A number with a decimal point and an exponent, and perhaps a unit: "512MiB", "1.5 GB", "2e9".
+MEMORY_PATTERN = r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?"
+
+# Arrays of (readouts, functions) that stay: summaries of the whole and of both halves, and
+# coordinates that are computed from them.
+N_LASTING_ARRAYS = 6
+# The same for each thread: two sums that wait to be added, one under way, and its ingredients.
+N_ARRAYS_PER_THREAD = 6
+# The summaries alone, in the forecast of `infocap plan`.
+N_SUMMARY_ARRAYS = 4
+# Copies of a block of readouts: as read, as numbers, as prepared, and what is computed from it.
+N_BLOCK_COPIES = 5
+# Chunks of rows as read: one under way, one just done, the next one, one being converted, one that
+# Python has not freed yet.
+N_CHUNKS = 5
+# Longer chunks are not read faster.
+MAX_CHUNK_BYTES = 256_000_000
+# Bytes of values of the basis that are computed at a time.
+BASIS_BLOCK_BYTES = 12_000_000
+# Copies of times and of weights.
+N_COPIES_PER_ROW = 3.0
+# Copies of readouts with repeats: they are compared in memory.
+N_COPIES_OF_REPEATS = 6
+# Bytes per number of a stretch of rows that the data checks look at: double and single precision.
+CHECK_BYTES_PER_NUMBER = 12.0
 
 
 def cost(
     basis: ProductBasis, n_samples: int, n_columns: int, method: Method
 ) -> tuple[float, float]:
-    """Seconds on a slow machine and bytes that an estimation takes at most; the constant is one of the columns."""
-    n, k, terms = n_samples, n_columns, len(basis)
+    """Return the seconds on a slow machine and the bytes that an estimation takes at most.
+
+    Parameters
+    ----------
+    basis
+        The functions.
+    n_samples
+        Number of samples.
+    n_columns
+        Number of readouts, the constant included.
+    method
+        The method, which may need more than the passes over the data.
+    """
+    n_terms = len(basis)
     n_bytes = (
-        8.0 * 4 * k * terms
-        + VALUES_BYTES
-        + BYTES_PER_SAMPLE * n
-        + method.extra_bytes(n, k, terms, 1)
+        BYTES_PER_NUMBER * N_SUMMARY_ARRAYS * n_columns * n_terms
+        + BASIS_BLOCK_BYTES
+        + BYTES_PER_SAMPLE * n_samples
+        + method.extra_bytes(n_samples, n_columns, n_terms, 1)
     )
-    return (6.0 * n * k * (k + terms) + method.extra_work(n, k, terms)) / SLOW_RATE, n_bytes
+    # Sums of products take two operations for each product; three times that is on the safe side.
+    n_operations = 3 * 2.0 * n_samples * n_columns * (n_columns + n_terms)
+    n_operations += method.extra_work(n_samples, n_columns, n_terms)
+    return n_operations / SLOW_RATE, n_bytes
 
 
 def byte_count(memory: Any) -> int:
-    """A number of bytes from "1GB", "512 MiB" or a number."""
+    """Return the number of bytes that a user means by "1GB", "512 MiB" or a number.
+
+    >>> byte_count("1.5GB")
+    1500000000
+    """
     text = str(memory).strip().upper().replace(" ", "")
-    found = re.fullmatch(r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?", text)
-    if isinstance(memory, bool) or found is None or (found[2] or "") not in UNITS:
+    match = re.fullmatch(MEMORY_PATTERN, text)
+    unit = (match[2] or "") if match else ""
+    if isinstance(memory, bool) or match is None or unit not in BYTES_PER_UNIT:
         raise ParameterError(
-            f"`memory_limit={memory!r}` is no amount of memory; give bytes, or a text, '512MB' or '2GiB'."
+            f"`memory_limit={memory!r}` is no amount of memory; give bytes, or a text, '512MB' or "
+            "'2GiB'."
         )
-    n_bytes = int(float(found[1]) * UNITS[found[2] or ""])
-    if n_bytes < 1_000_000:
+    n_bytes = int(float(match[1]) * BYTES_PER_UNIT[unit])
+    if n_bytes < MIN_MEMORY_LIMIT:
         raise ParameterError(
             f"`memory_limit={memory!r}` is less than 1 MB, too little for anything; give more."
         )
     return n_bytes
 
 
+@dataclass(frozen=True)
+class _MemoryNeeds:
+    """The memory that an estimation takes, as far as it can be computed before it begins."""
+
+    samples: Samples
+    n_columns: int  # readouts with the constant
+    method: Method | None
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that a thread prepares at a time."""
+        start, stop = next(row_shares(0, self.samples.n_samples, self.n_columns))
+        return stop - start
+
+    @property
+    def chunks(self) -> float:
+        """Bytes of the smallest chunks of rows that are read from files."""
+        if self.samples.in_memory:
+            return 0.0
+        row_bytes = self.samples.u.row_bytes + self.samples.x.row_bytes
+        return float(N_CHUNKS * self.block_rows * row_bytes)
+
+    @property
+    def values_per_row(self) -> float:
+        """Bytes of what belongs to each row and stays in memory."""
+        samples = self.samples
+        n_bytes = 0.0
+        for values in (samples.time, samples.root_weights):
+            if values is not None:
+                n_bytes += N_COPIES_PER_ROW * values.nbytes
+        if samples.repeats is not None:
+            n_numbers = samples.n_samples * samples.x.shape[1]
+            n_bytes += N_COPIES_OF_REPEATS * BYTES_PER_NUMBER * n_numbers
+        if samples.n_dropped:
+            n_bytes += BYTES_PER_SAMPLE * samples.n_samples
+        return n_bytes
+
+    @property
+    def checks(self) -> float:
+        """Bytes that the data checks take, after the passes over the rows."""
+        n_rows = min(LONGEST if self.samples.in_memory else SHORT, self.samples.n_samples)
+        return CHECK_BYTES_PER_NUMBER * n_rows * (self.n_columns + FUNCTIONS)
+
+    def total(self, n_threads: int, n_terms: int) -> float:
+        """Return the bytes of everything together, with the smallest possible chunks."""
+        array = BYTES_PER_NUMBER * self.n_columns * (self.n_columns + n_terms)
+        block = BYTES_PER_NUMBER * self.n_columns * self.block_rows
+        thread = N_ARRAYS_PER_THREAD * array + BASIS_BLOCK_BYTES + N_BLOCK_COPIES * block
+        method = 0.0
+        if self.method is not None:
+            n_samples = self.samples.n_samples
+            method = self.method.extra_bytes(n_samples, self.n_columns, n_terms, n_threads)
+        passes = n_threads * thread + self.chunks + method
+        return N_LASTING_ARRAYS * array + self.values_per_row + max(passes, self.checks)
+
+
 def within_memory(
     engine: Engine, samples: Samples, constant: bool, method: Method | None
 ) -> Engine:
-    """The engine with threads and chunks that keep its memory budget; an error says what would do."""
-    memory, executor = engine.memory_limit, engine.executor
-    assert memory is not None
-    n, k, all_terms = samples.n_samples, samples.x.shape[1] + constant, len(samples.basis)
-    start, stop = next(row_shares(0, n, k))
-    row_bytes = samples.u.row_bytes + samples.x.row_bytes
-    chunks = 0.0 if samples.in_memory else CHUNKS * (stop - start) * row_bytes
-    held = 3.0 * sum(one.nbytes for one in (samples.time, samples.root_weights) if one is not None)
-    held += 0.0 if samples.repeats is None else 6 * 8.0 * n * samples.x.shape[1]
-    held += BYTES_PER_SAMPLE * n * bool(samples.n_dropped)
+    """Return the engine with as many threads and as long chunks as its memory limit allows.
 
-    def needed(threads: int, terms: int = all_terms) -> float:
-        one = 8.0 * k * (k + terms)  # array of readouts and terms
-        per_thread = PER_THREAD * one + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
-        extra = 0.0 if method is None else method.extra_bytes(n, k, terms, threads)
-        checks = (
-            12.0 * min(LONGEST if samples.in_memory else SHORT, n) * (k + FUNCTIONS)
-        )  # when all else is done
-        return KEPT * one + held + max(threads * per_thread + chunks + extra, checks)
+    A job that cannot fit is an error, which says how many functions would fit.
+    """
+    memory_limit = engine.memory_limit
+    assert memory_limit is not None
+    needs = _MemoryNeeds(samples, samples.x.shape[1] + constant, method)
+    n_terms = len(samples.basis)
 
-    shared = isinstance(executor, ThreadPoolExecutor)  # one memory for all its workers
-    with all_cores() as cores:
-        most = n_slots(executor) if shared else 1 if executor is not None else cores
-    fitting = [count for count in range(1, most + 1) if needed(count) <= memory]
-    if not fitting or (fitting[-1] < most and shared):
-        room = bisect_left(
-            range(1, all_terms + 1), True, key=lambda terms: needed(1, terms) > memory
-        )
+    # The threads of a pool share one memory and cannot be made fewer; processes have one thread.
+    is_thread_pool = isinstance(engine.executor, ThreadPoolExecutor)
+    with all_cores() as n_cores:
+        max_threads = n_cores
+    if is_thread_pool:
+        max_threads = n_slots(engine.executor)
+    elif engine.executor is not None:
+        max_threads = 1
+    n_threads = max_threads
+    while n_threads > 0 and needs.total(n_threads, n_terms) > memory_limit:
+        n_threads -= 1
+    if n_threads == 0 or (is_thread_pool and n_threads < max_threads):
+        raise _too_little_memory(needs, memory_limit, max_threads if is_thread_pool else 1)
+
+    left_for_chunks = memory_limit - needs.total(n_threads, n_terms) + needs.chunks
+    n_readers = n_threads if is_thread_pool else 1
+    chunk_bytes = min(left_for_chunks / (N_CHUNKS * n_readers), MAX_CHUNK_BYTES)
+    return replace(engine, chunk_bytes=int(chunk_bytes), threads=n_threads)
+
+
+def _too_little_memory(needs: _MemoryNeeds, memory_limit: int, n_threads: int) -> ParameterError:
+    n_terms = len(needs.samples.basis)
+    # The largest number of functions that fits on one thread, found by bisection.
+    n_that_fit = bisect_left(
+        range(1, n_terms + 1), True, key=lambda count: needs.total(1, count) > memory_limit
+    )
+    advice = "no basis would fit: allow that much memory"
+    if n_that_fit:
         advice = (
-            f"the first {room:,} functions would fit: lower the degree, or cut with `max_interactions` or "
-            "`index_set='hyperbolic'`, or allow that much memory"
-            if room
-            else "no basis would fit: allow that much memory"
+            f"the first {n_that_fit:,} functions would fit: lower the degree, or cut with "
+            "`max_interactions` or `index_set='hyperbolic'`, or allow that much memory"
         )
-        raise ParameterError(
-            f"`memory_limit={memory / 1e6:,.0f} MB` is too little for {k} readouts and {all_terms:,} functions, "
-            f"which take {needed(most if shared else 1) / 1e6:,.0f} MB; {advice}."
-        )
-    left = memory - needed(fitting[-1]) + chunks
-    chunk = left / (CHUNKS * (fitting[-1] if shared else 1))
-    return replace(engine, chunk_bytes=int(min(chunk, LARGEST_CHUNK)), threads=fitting[-1])
+    return ParameterError(
+        f"`memory_limit={memory_limit / 1e6:,.0f} MB` is too little for {needs.n_columns} readouts "
+        f"and {n_terms:,} functions, which take {needs.total(n_threads, n_terms) / 1e6:,.0f} MB; "
+        f"{advice}."
+    )

@@ -1,322 +1,313 @@
-"""Engine.fold: one way through the rows, on this machine's cores, any executor, a Dask cluster or a device."""
+"""Engine.fold: map-reduce over the rows of a data set, the only way through them.
+
+A job is a function `work(samples, start, stop)`, which returns what it computes from some rows, and
+a function `merge(a, b)`, which joins what was computed from two ranges of rows that follow each
+other. `Engine.fold` applies the work to shares of the rows and merges the outcomes in the order of
+the rows. Who computes the shares is the engine's affair: the threads of this process, an executor
+of `concurrent.futures`, a Dask cluster, or a graphics card that holds the arrays.
+
+The job of a caller never changes with that, nor with where the rows are. Rows of files are read in
+chunks, ahead of the work, so that data may be larger than memory.
+"""
 
 from __future__ import annotations
 
-import pickle
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import gcd
 from operator import add
-from os import cpu_count
-from time import sleep
 from typing import Any
 
 from .._threads import all_cores, thread_pool
 from ..errors import ParameterError
-from ._samples import Samples, row_shares
-from ._sources import is_dask
+from ._dask import fold_on_cluster, is_client
+from ._executors import Task, chosen_executor, n_slots, refuse_unpicklable, run_ahead
+from ._rows import Segment, balance, ceil_divide, cut_at_runs, divide, rows_per_block
+from ._samples import Samples
 
-# Bytes of rows read from disk at a time where `memory_limit` does not say otherwise: long enough for a disk to run at
-# full speed, short enough that reading, computing and one chunk ahead stay below 0.5 GB.
+__all__ = ["Engine", "chosen_executor", "is_client", "n_slots"]
+
+# Bytes of rows read from disk at a time where `memory_limit` does not say otherwise: long enough
+# for a disk to run at full speed, short enough that reading, computing and a chunk read ahead stay
+# below 0.5 GB.
 CHUNK_BYTES = 64_000_000
-# Readouts and values of functions of a share at least: fewer cost more in Python than spreading them over cores spares.
-LEAST_NUMBERS = 2_500_000
-# A share adds up at most this many pieces of about 4 MB, so that progress can be seen.
-LONGEST_SHARE = 16
-# Seconds after which a progress bar appears: whoever waits longer likes to know how long.
-BAR_DELAY_S = 2.0
-# Seconds to wait for the first worker of a Dask cluster; batch queues start one within a minute or not soon.
-WORKER_WAIT_S = 60.0
+# Chunks that are being read, or wait to be worked on.
+CHUNKS_READ_AHEAD = 2
+# Readouts and values of functions in a share, below which starting it costs more in Python than
+# spreading the work over cores spares.
+MIN_NUMBERS_PER_SHARE = 2_500_000
+# Blocks in a share: longer ones make the progress bar stand still.
+MAX_BLOCKS_PER_SHARE = 16
+# Shares that wait or are computed, for each thread.
+SHARES_PER_THREAD = 2
+# Seconds after which a progress bar appears.
+PROGRESS_BAR_DELAY_S = 2.0
 
-# Seconds between two looks at whether a Dask cluster goes on; and without a sign of life, which workers give every
-# second or two, after which one hangs.
-LOOK_S, SILENT_S = 10.0, 30.0
-
-Rows = tuple[int, int]
-Parts = list[tuple[int, Rows]]  # the number of the whole that is asked for, and some of its rows
-Calls = Iterator[tuple[int, int, Callable[[], Any]]]
 Work = Callable[[Samples, int, int], Any]
 Merge = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Who goes through the rows of a data set, and how much of them is read at a time.
+    """How to go through the rows of a data set: who computes, and how much is in memory at a time.
 
-    `executor` is a `concurrent.futures.Executor`, a `dask.distributed.Client`, or None for the threads of this process.
-    `memory_limit` is the number of bytes that the user allows, of which `chunk_bytes` is read at a time by `threads` threads.
+    Parameters
+    ----------
+    executor
+        A `concurrent.futures.Executor`, a `dask.distributed.Client`, or None for the threads of
+        this process.
+    memory_limit
+        Bytes of memory that the user allows, or None. The engine itself only passes it on:
+        `estimators` derives `chunk_bytes` and `threads` from it.
+    chunk_bytes
+        Bytes of rows that are read from a file at a time.
+    threads
+        Number of threads; None: one for each core.
+    share_rows
+        Rows of a share; None: as many as keep all cores busy.
     """
 
     executor: Any = None
     memory_limit: int | None = None
     chunk_bytes: int = CHUNK_BYTES
     threads: int | None = None
-    share_rows: int | None = None  # None: as many rows as keep all cores busy
+    share_rows: int | None = None
 
     def fold(
         self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None
     ) -> Any:
-        """Do `work(samples, start, stop)` on shares of the rows, and merge what they give in the order of the rows.
+        """Apply `work` to shares of the rows, and merge the outcomes in the order of the rows.
 
-        With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain functions;
-        to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
+        Parameters
+        ----------
+        samples
+            The rows.
+        work
+            Function of samples and a range of their rows, ``work(samples, start, stop)``. It may
+            be called with samples that are only a part of the data set; `samples.first_row` then
+            says where that part begins. No range crosses an edge, nor does it cross from one run
+            of a sequence to the next. The work must not return None.
+        merge
+            Function of two outcomes, the first from the rows in front of those of the second; by
+            default their sum. It must be associative; it need not be commutative.
+        edges
+            Strictly increasing row numbers. With them there is one outcome for the rows between each two
+            consecutive edges, still from a single pass; rows outside the edges are not visited.
+            Sums over the first n rows, for several n, are running totals of these outcomes.
+
+        Returns
+        -------
+        The outcome of all rows; with `edges` a list of outcomes, one fewer than there are edges.
+
+        Notes
+        -----
+        `work` and `merge` must be picklable where other processes compute: functions of a module
+        are, and so is `functools.partial` of such a function.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import infocap
+        >>> from infocap.samples import Engine, Samples
+        >>> u = np.linspace(-1, 1, 100)[:, None]
+        >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+        >>> samples = Samples.of(u, u**2, basis)
+        >>> def sum_of_readouts(samples, start, stop):
+        ...     return samples.x.read(start, stop).sum()
+        >>> print(Engine().fold(samples, sum_of_readouts).round(2))
+        34.01
+        >>> halves = Engine().fold(samples, sum_of_readouts, edges=[0, 50, 100])
+        >>> print(np.cumsum(halves).round(2))
+        [17.   34.01]
         """
-        wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
-        runs = (
-            [] if samples.runs is None else samples.runs.tolist()
-        )  # no share crosses from one run to the next
-        cuts = [
-            [start, *(edge for edge in runs if start < edge < stop), stop] for start, stop in wholes
-        ]
-        parts = [(number, rows) for number, one in enumerate(cuts) for rows in pairwise(one)]
-        if self.executor is not None and is_client(self.executor):
-            outcomes = self._on_dask(samples, work, merge, parts)
-            return outcomes[0] if edges is None else outcomes
-        outcomes = [None] * len(wholes)
-        bar = _bar(wholes[-1][1] - wholes[0][0]) if sys.stderr.isatty() else nullcontext(int)
-        with bar as done, all_cores() as cores:
-            threads = 1 if samples.x.on_device else self.threads or cores
-            calls = self._calls(samples, work, parts, threads)
-            if self.executor is not None:
-                calls = self._elsewhere(samples, work, merge, parts)
-            elif threads > 1:
-                calls = _on_pool(thread_pool(threads), calls, ahead=2 * threads)
-            for number, rows, call in calls:
-                outcome = call()
-                outcomes[number] = (
-                    outcome if outcomes[number] is None else merge(outcomes[number], outcome)
-                )
-                done(rows)
+        intervals = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
+        segments = cut_at_runs(intervals, samples.runs)
+        if is_client(self.executor):
+            outcomes = self._fold_on_cluster(samples, work, merge, segments)
+        else:
+            outcomes = self._fold_in_order(samples, work, merge, segments, len(intervals))
         return outcomes[0] if edges is None else outcomes
 
+    def _fold_in_order(
+        self,
+        samples: Samples,
+        work: Work,
+        merge: Merge,
+        segments: Sequence[Segment],
+        n_intervals: int,
+    ) -> list[Any]:
+        """Merge the outcomes of all tasks, here and in the order of the rows."""
+        outcomes: list[Any] = [None] * n_intervals
+        n_rows = sum(segment.n_rows for segment in segments)
+        with _progress_bar(n_rows) as count_rows, all_cores() as n_cores:
+            if self.executor is not None:
+                tasks = self._tasks_of_executor(samples, work, merge, segments)
+            else:
+                tasks = self._tasks_of_threads(samples, work, segments, n_cores)
+            for task in tasks:
+                outcome = task.result()
+                previous = outcomes[task.interval]
+                if previous is not None:
+                    outcome = merge(previous, outcome)
+                outcomes[task.interval] = outcome
+                count_rows(task.n_rows)
+        return outcomes
+
+    # On the threads of this process.
+
+    def _tasks_of_threads(
+        self, samples: Samples, work: Work, segments: Sequence[Segment], n_cores: int
+    ) -> Iterator[Task]:
+        n_threads = self.threads or n_cores
+        if samples.x.on_device:
+            n_threads = 1
+        tasks = self._shares(samples, work, segments, n_threads)
+        if n_threads == 1:
+            return tasks
+        return run_ahead(thread_pool(n_threads), tasks, SHARES_PER_THREAD * n_threads)
+
+    def _shares(
+        self, samples: Samples, work: Work, segments: Sequence[Segment], n_threads: int
+    ) -> Iterator[Task]:
+        """Yield the work on one share of the rows after the other.
+
+        Rows in memory are a single chunk per segment. Each chunk is cut into equal shares.
+        """
+        n_chunks_at_a_time = 1
+        chunks = self._read_chunks(samples, segments)
+        if samples.in_memory:
+            n_chunks_at_a_time = len(segments)
+            chunks = _chunks_in_memory(samples, segments)
+        # With several segments at hand, fewer shares of each are enough to occupy all threads.
+        shares_per_round = n_threads // gcd(n_threads, n_chunks_at_a_time)
+        for task in chunks:
+            chunk = task.result()
+            count = self._n_shares(chunk, shares_per_round)
+            for start, stop in divide(0, chunk.n_samples, count):
+                yield Task(task.interval, stop - start, partial(work, chunk, start, stop))
+
+    def _n_shares(self, chunk: Samples, shares_per_round: int) -> int:
+        """Return into how many shares a chunk is cut.
+
+        That is a multiple of what keeps all threads equally busy, such that no share is too long to
+        see progress; or fewer where shares would be too short to be worth a task.
+        """
+        n_rows = chunk.n_samples
+        if chunk.x.on_device:
+            return 1  # A card wants few and large steps.
+        if self.share_rows is not None:
+            return ceil_divide(n_rows, self.share_rows)
+
+        min_rows = MIN_NUMBERS_PER_SHARE // (chunk.n_columns + len(chunk.basis)) + 1
+        if chunk.basis.memory:
+            # The history in front of each share is read and transformed again.
+            min_rows = max(min_rows, chunk.basis.tile_samples)
+        max_rows = MAX_BLOCKS_PER_SHARE * rows_per_block(n_rows, chunk.n_columns)
+        n_rounds = ceil_divide(n_rows, shares_per_round * max_rows)
+        return min(n_rounds * shares_per_round, max(n_rows // min_rows, 1))
+
+    def _read_chunks(self, samples: Samples, segments: Sequence[Segment]) -> Iterator[Task]:
+        """Yield chunks of rows, whose results are samples in memory, and read ahead of the work."""
+
+        def reads() -> Iterator[Task]:
+            for segment in segments:
+                for start, stop in self._cut_into_chunks(samples, segment):
+                    yield Task(segment.interval, 0, samples.slice_rows(start, stop).load)
+
+        # The thread of the reader ends when nothing refers to it any more.
+        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")
+        return run_ahead(reader, reads(), CHUNKS_READ_AHEAD)
+
+    def _cut_into_chunks(self, samples: Samples, segment: Segment) -> Iterator[tuple[int, int]]:
+        """Cut a segment where the file's own chunks end, so that none of those is read twice."""
+        n_rows = self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes)
+        min_rows = self.share_rows or rows_per_block(segment.n_rows, samples.n_columns)
+        n_rows = max(n_rows, min_rows)
+        n_stored = max(samples.u.rows_per_stored_chunk, samples.x.rows_per_stored_chunk)
+        if n_rows >= n_stored:
+            n_rows -= n_rows % n_stored
+
+        first_row_in_file, _ = samples.x.source_range(0, 1)
+        rows_into_chunk = (segment.start + first_row_in_file) % n_rows
+        second_chunk = segment.start - rows_into_chunk + n_rows
+        cuts = range(second_chunk, segment.stop, n_rows)
+        return pairwise([segment.start, *cuts, segment.stop])
+
+    # On other workers.
+
     @property
-    def _alone(self) -> Engine:
-        """The engine of one worker, which has a single thread."""
+    def _worker_engine(self) -> Engine:
+        """The engine of a single worker, which has one thread."""
         return Engine(chunk_bytes=self.chunk_bytes, threads=1, share_rows=self.share_rows)
 
-    def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
-        """Chunks that end where the file's own chunks end, so that none of those is read twice."""
-        first = next(row_shares(start, stop, samples.n_columns))
-        rows = self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes)
-        rows = max(rows, self.share_rows or first[1] - first[0])
-        stored = max(samples.u.chunk_rows, samples.x.chunk_rows)
-        rows -= rows % stored if rows >= stored else 0
-        offset = samples.x.source_rows(0, 1)[0] % rows
-        return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
-
-    def _calls(self, samples: Samples, work: Work, parts: Parts, threads: int) -> Calls:
-        """What to do, share by share: the number of the whole, of rows, and a call that does the work.
-
-        Rows that are in memory are one chunk per part; of others the next chunk is read while one is worked on. A chunk
-        is cut into equal shares, a multiple of what keeps all threads equally busy, or fewer where they would not be
-        worth a task.
-        """
-        busy = threads // gcd(threads, len(parts) if samples.in_memory else 1)
-        least = LEAST_NUMBERS // (samples.n_columns + len(samples.basis)) + 1
-        if samples.basis.memory:  # the history in front of each share is read and transformed again
-            least = max(least, samples.basis.tile_samples)
-        chunks: Calls = ((number, 0, partial(samples.part, *rows)) for number, rows in parts)
-        if not samples.in_memory:
-            cuts = [(number, rows) for number, part in parts for rows in self._cuts(samples, *part)]
-            reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
-            reader = ThreadPoolExecutor(
-                1, thread_name_prefix="infocap-read"
-            )  # ends when nobody refers to it
-            chunks = _on_pool(reader, reads, ahead=2)
-        for number, _, held in chunks:
-            chunk = held()
-            n = chunk.n_samples
-            longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
-            count = min(-(-n // (busy * longest)) * busy, max(n // least, 1))
-            if chunk.x.on_device:  # which wants few and large steps
-                count = 1
-            elif self.share_rows is not None:
-                count = -(-n // self.share_rows)
-            for start, stop in pairwise(n * share // count for share in range(count + 1)):
-                yield number, stop - start, partial(work, chunk, start, stop)
-
-    def _elsewhere(self, samples: Samples, work: Work, merge: Merge, parts: Parts) -> Calls:
-        """One contiguous share per worker of an executor; a file travels as its name."""
-        tasks = _equal(parts, n_slots(self.executor))
+    def _tasks_of_executor(
+        self, samples: Samples, work: Work, merge: Merge, segments: Sequence[Segment]
+    ) -> Iterator[Task]:
+        """Yield one contiguous share per worker of an executor; a file travels as its name."""
+        shares = balance(segments, n_slots(self.executor))
         if not isinstance(self.executor, ThreadPoolExecutor):
-            _refuse_unpicklable(work, merge, samples.part(0, 1))
+            refuse_unpicklable((work, merge, samples.slice_rows(0, 1)))
         futures: list[Future[Any]] = []
         try:
-            for _, rows in tasks:
-                futures.append(
-                    self.executor.submit(_share, samples.part(*rows), work, merge, self._alone)
-                )
-            for (number, (start, stop)), future in zip(tasks, futures, strict=True):
-                future.result()  # waits for it, and raises here what went wrong there
-                yield number, stop - start, future.result
-        except BrokenExecutor as problem:
-            problem.add_note("A worker ended before its work was done, perhaps for want of memory.")
+            for share in shares:
+                part = samples.slice_rows(share.start, share.stop)
+                arguments = (part, work, merge, self._worker_engine)
+                futures.append(self.executor.submit(_fold_share, *arguments))
+            for share, future in zip(shares, futures, strict=True):
+                future.result()  # Waits; an error of the worker is raised here.
+                yield Task(share.interval, share.n_rows, future.result)
+        except BrokenExecutor as error:
+            error.add_note("A worker ended before its work was done, perhaps for want of memory.")
             raise
-        except RuntimeError as problem:
-            if "shutdown" in str(problem):
-                raise ParameterError(
-                    "the executor was shut down, perhaps by its with block; make a new one."
-                ) from None
-            raise
+        except RuntimeError as error:
+            if "shutdown" not in str(error):
+                raise
+            raise ParameterError(
+                "the executor was shut down, perhaps by its with block; make a new one."
+            ) from None
         finally:
             for future in futures:
                 future.cancel()
 
-    def _on_dask(self, samples: Samples, work: Work, merge: Merge, parts: Parts) -> list[Any]:
-        """Shares as delayed tasks, merged in a tree where they were computed; dask arrays stay on the cluster.
-
-        Dask brings each task to the worker that holds its rows, and repeats what is lost with a worker.
-        """
-        from dask.delayed import delayed
-        from distributed import wait
-
-        client, wholes = self.executor, dict[int, list[Any]]()
-        _refuse_idle(client)
-        sent_work = client.scatter(work, hash=False, broadcast=True)
-        for number, rows in _equal(parts, n_slots(client)):
-            part = samples.part(*rows)
-            lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
-            there = {name: array for name, array in lazy.items() if array is not None}
-            part = replace(part, **{name: getattr(part, name).without_rows() for name in there})
-            sent = client.scatter(part, hash=False) if part.in_memory else part
-            share = delayed(_share, pure=False)(sent, sent_work, merge, self._alone, **there)
-            wholes.setdefault(number, []).append(share)
-        for shares in wholes.values():
-            while len(shares) > 1:
-                pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
-                shares[:] = [
-                    delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0]
-                    for pair in pairs
-                ]
-        futures = client.compute([root for (root,) in wholes.values()])
-        while any(future.status == "pending" for future in futures):
-            with suppress(TimeoutError):
-                wait(futures, timeout=LOOK_S)  # type: ignore[no-untyped-call]
-            _refuse_idle(client)
-        return list(client.gather(futures))
+    def _fold_on_cluster(
+        self, samples: Samples, work: Work, merge: Merge, segments: Sequence[Segment]
+    ) -> list[Any]:
+        shares = balance(segments, n_slots(self.executor))
+        fold_share = partial(_fold_share, merge=merge, engine=self._worker_engine)
+        return fold_on_cluster(self.executor, samples, shares, fold_share, work, merge)
 
 
-def _refuse_idle(client: Any) -> None:
-    """Refuse to wait for a Dask cluster when of the workers that have tasks, or of all, none is at work."""
+def _fold_share(
+    part: Samples, work: Work, merge: Merge, engine: Engine, u: Any = None, x: Any = None
+) -> Any:
+    """Do a share of the work in a worker.
 
-    def idle(dask_scheduler: Any) -> list[str]:
-        import time
-
-        workers = list(dask_scheduler.workers.values())
-        busy = [one for one in workers if one.processing] or workers
-        now = time.time()
-        at_work = [
-            one for one in busy if one.status.name == "running" and now - one.last_seen < silent_s
-        ]
-        return [] if at_work else [f"{one.address} ({one.status.name})" for one in busy]
-
-    silent_s = SILENT_S  # a variable of this function travels to the scheduler with it
-    found: list[str] = []
-    for _ in range(10):  # a worker may pause for a moment
-        found = client.run_on_scheduler(idle)
-        if not found:
-            return
-        sleep(silent_s / 10)
-    said = (
-        f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
-    )
-    raise ParameterError(
-        f"{said}; a worker pauses when its memory is full: free it, or start the worker again."
-    )
+    `u` and `x` are rows of dask arrays, which the cluster computed for this share.
+    """
+    if u is not None or x is not None:
+        part = part.load(u, x)
+    return engine.fold(part, work, merge)
 
 
-def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:
-    """Do a share of the work in a worker, with the rows that a cluster computed for it, if there are any."""
-    return engine.fold(part.held(**rows) if rows else part, work, merge)
-
-
-def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
-    """Calls made by threads of this process, in order, never more than so many under way."""
-    waiting = deque[tuple[int, int, Future[Any]]]()
-    try:
-        for number, rows, call in calls:
-            waiting.append((number, rows, pool.submit(call)))
-            if len(waiting) >= ahead:
-                number, rows, future = waiting.popleft()
-                yield number, rows, future.result
-        while waiting:
-            number, rows, future = waiting.popleft()
-            yield number, rows, future.result
-    finally:
-        for _, _, future in waiting:
-            future.cancel()
-
-
-def _equal(parts: Parts, slots: int) -> Parts:
-    """Shares of all parts, so many that together they keep every worker equally busy."""
-    count = slots // gcd(slots, len(parts))
-    edges = [
-        (k, sorted({a + (b - a) * share // count for share in range(count + 1)}))
-        for k, (a, b) in parts
-    ]
-    return [(number, rows) for number, cuts in edges for rows in pairwise(cuts)]
-
-
-def _refuse_unpicklable(work: Work, merge: Merge, row: Samples) -> None:
-    """Try with one row what will be sent: an executor that fails to pickle says little."""
-    try:
-        pickle.dumps((work, merge, row))
-    except (pickle.PicklingError, AttributeError, TypeError) as problem:
-        raise ParameterError(
-            f"this job cannot be sent to other processes ({' '.join(str(problem).split())}); use a "
-            "ThreadPoolExecutor, or a basis and data that can be pickled."
-        ) from None
-
-
-def chosen_executor(executor: Any, *sources: Any) -> Any:
-    """The executor or Dask client that was given, or the client of the cluster that computes the sources, if any."""
-    if executor is not None:
-        if isinstance(executor, Executor) or is_client(executor):
-            return executor
-        raise ParameterError(
-            f"`executor={executor!r}` must be a concurrent.futures.Executor or a dask.distributed.Client."
-        )
-    if "distributed" not in sys.modules or not any(is_dask(source) for source in sources):
-        return None
-    try:
-        return sys.modules["distributed"].default_client()
-    except ValueError:
-        return None
-
-
-def is_client(executor: Any) -> bool:
-    """Whether an executor is the client of a Dask cluster."""
-    return type(executor).__module__.split(".")[0] == "distributed" and hasattr(
-        executor, "get_executor"
-    )
-
-
-def n_slots(executor: Any) -> int:
-    """How many tasks an executor works on at a time."""
-    if is_client(executor):
-        if not executor.nthreads():
-            try:
-                executor.wait_for_workers(1, timeout=WORKER_WAIT_S)
-            except TimeoutError:
-                address = executor.scheduler.address
-                raise ParameterError(
-                    f"Dask cluster {address} has no workers; run `dask worker {address}`."
-                ) from None
-        return sum(executor.nthreads().values())
-    known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
-    return int(known or cpu_count() or 1)
+def _chunks_in_memory(samples: Samples, segments: Sequence[Segment]) -> Iterator[Task]:
+    for segment in segments:
+        slice_rows = partial(samples.slice_rows, segment.start, segment.stop)
+        yield Task(segment.interval, 0, slice_rows)
 
 
 @contextmanager
-def _bar(rows: int) -> Iterator[Callable[[int], object]]:
-    """A progress bar on a terminal, for passes that turn out to be long; gives what counts rows."""
+def _progress_bar(n_rows: int) -> Iterator[Callable[[int], object]]:
+    """Show a progress bar on a terminal during a long pass; yields a function that counts rows."""
+    if not sys.stderr.isatty():
+        yield int
+        return
     from tqdm.auto import tqdm
 
-    with tqdm(total=rows, unit=" rows", unit_scale=True, delay=BAR_DELAY_S, leave=False) as bar:
+    options = {"unit": " rows", "unit_scale": True, "leave": False}
+    with tqdm(total=n_rows, delay=PROGRESS_BAR_DELAY_S, **options) as bar:
         yield bar.update

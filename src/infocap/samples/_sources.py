@@ -1,4 +1,8 @@
-"""Rows of numbers that lie in files, on a cluster or in memory: read where they are, sent cheaply elsewhere."""
+"""Rows in files: read without loading the whole, and sent to other processes as a file's name.
+
+A *source* is anything with a shape and slices of rows. The classes here are sources for memory maps
+and HDF5 data sets; `_dask` has that for dask arrays. Arrays of zarr and xarray are sources already.
+"""
 
 from __future__ import annotations
 
@@ -12,52 +16,58 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, ParameterError
+from ._dask import DaskRows, is_labelled
 
 
 class FileRows:
     """The rows of a memory-mapped array, read by plain file reads.
 
-    Pages of a mapping count as memory of the process for as long as the system likes; what is read does not. And
-    a mapping that is sent to another process becomes a copy, a file's name does not.
+    Pages of a mapping count as memory of the process for as long as the system likes; what is read
+    does not. And a mapping that is sent to another process becomes a copy, a file's name does not.
     """
 
     def __init__(
         self, path: str, offset: int, dtype: np.dtype[Any], shape: tuple[int, int]
     ) -> None:
-        self.path, self.offset, self.dtype, self.shape = path, offset, dtype, shape
+        self.path = path
+        self.offset = offset
+        self.dtype = dtype
+        self.shape = shape
 
     def __getitem__(self, rows: slice) -> Any:
         start, stop, _ = rows.indices(self.shape[0])
-        row_bytes = self.shape[1] * self.dtype.itemsize
-        count = max(stop - start, 0) * self.shape[1]
+        n_columns = self.shape[1]
+        offset = self.offset + start * n_columns * self.dtype.itemsize
+        count = max(stop - start, 0) * n_columns
         try:
-            values = np.fromfile(
-                self.path, self.dtype, count, offset=self.offset + start * row_bytes
-            )
-        except OSError as problem:
-            raise _unreachable(self.path, problem) from None
+            values = np.fromfile(self.path, self.dtype, count, offset=offset)
+        except OSError as error:
+            raise _cannot_be_read(self.path, error) from None
         if len(values) < count:
             raise DataError(
-                f"{self.path} is cut short: from row {start} it has {len(values):,} of {count:,} values."
+                f"{self.path} is cut short: from row {start} it has {len(values):,} of {count:,} "
+                "values; copy the file again."
             )
-        return values.reshape(-1, self.shape[1])
+        return values.reshape(-1, n_columns)
 
 
 class Hdf5Rows:
-    """The rows of an HDF5 data set, by file and name; opened when first read."""
+    """The rows of an HDF5 data set, by file and name; the file is opened when first read."""
 
     def __init__(self, path: str, name: str, shape: tuple[int, ...]) -> None:
-        self.path, self.name, self.shape = path, name, shape
+        self.path = path
+        self.name = name
+        self.shape = shape
 
     def __getitem__(self, rows: slice) -> Any:
         try:
             return self._dataset[rows]
-        except OSError as problem:  # a chunk that is damaged, or a disk that is gone
-            raise _unreachable(self.path, problem) from None
+        except OSError as error:  # The chunk is damaged, or the disk is gone.
+            raise _cannot_be_read(self.path, error) from None
 
     @property
     def chunks(self) -> Any:
-        """How the file is cut into chunks; None where it is not."""
+        """Shape of the file's chunks; None where the data set is contiguous."""
         return self._dataset.chunks
 
     @cached_property
@@ -66,122 +76,108 @@ class Hdf5Rows:
 
         try:
             return h5py.File(self.path, "r")[self.name]
-        except (OSError, KeyError) as problem:
-            raise _unreachable(self.path, problem) from None
+        except (OSError, KeyError) as error:
+            raise _cannot_be_read(self.path, error) from None
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave out the open file, which another process must open for itself."""
         return {name: value for name, value in vars(self).items() if name != "_dataset"}
-
-
-class DaskRows:
-    """The rows of a lazy dask array, computed by whoever reads them, in that thread."""
-
-    def __init__(self, array: Any) -> None:
-        self.array, self.shape, self.chunks = array, array.shape, array.chunks
-
-    def __getitem__(self, rows: slice) -> Any:
-        return self.array[rows].compute(scheduler="synchronous")
 
 
 class Labelled:
     """Rows with names of their columns, for sources that have none."""
 
     def __init__(self, source: Any, columns: Sequence[str]) -> None:
-        self.source, self.columns, self.shape = source, list(columns), source.shape
+        self.source = source
+        self.columns = list(columns)
+        self.shape = source.shape
 
     def __getitem__(self, rows: slice) -> Any:
         return self.source[rows]
 
 
 def read_in_place(source: Any) -> Any:
-    """The form of a source that infocap reads: memory maps by file, labelled arrays by what they hold."""
+    """Return the form of a source that is read: memory maps as files, labels taken off."""
     if isinstance(source, Labelled):
         source = source.source
     if is_labelled(source):
         if source.chunks is not None:
-            return source.data
+            return source.data  # a dask array
         if isinstance(source.variable._data, np.ndarray):
             source = source.data
     if isinstance(source, np.memmap):
-        return _by_file(source) or source
+        return _as_file_rows(source) or source
     return source
 
 
-def travelling(source: Any) -> Any | None:
-    """The form in which a source is sent to other processes; None when its rows themselves have to travel."""
+def sent_as_name(source: Any) -> Any | None:
+    """Return the form in which a source is sent to other processes.
+
+    None means that its rows themselves have to be sent.
+    """
     if isinstance(source, FileRows | Hdf5Rows | DaskRows) or hasattr(source, "sent_by_name"):
         return source
     library = type(source).__module__.split(".")[0]
     if library == "h5py":
-        return _hdf5(source)
+        return _as_hdf5_rows(source)
     if library == "zarr":
-        return None if type(source.store).__name__ == "MemoryStore" else source
+        is_in_memory = type(source.store).__name__ == "MemoryStore"
+        return None if is_in_memory else source
     if library == "dask":
         return DaskRows(source)
     if library == "xarray":
-        return source  # a lazy one; its file is opened again over there
+        return source  # a lazy array, whose file is opened again by the other process
     return None
 
 
 def in_memory(source: Any) -> bool:
-    """Whether a source's rows are in memory already, so that reading them ahead would bring nothing."""
+    """Return whether rows are in memory, so that reading them ahead would gain nothing."""
     return isinstance(source, np.ndarray) or type(source).__module__.split(".")[0] == "pandas"
 
 
-def is_dask(source: Any) -> bool:
-    """Whether a source is a dask array, labelled or not."""
-    if is_labelled(source):
-        return source.chunks is not None
-    return type(source).__module__.split(".")[0] == "dask" and hasattr(source, "dask")
+def _as_file_rows(array: np.memmap) -> FileRows | None:
+    """Return the same rows by file name and offset; None where the file does not have them all.
 
-
-def is_labelled(source: Any) -> bool:
-    """Whether a source is a DataArray of xarray."""
-    return type(source).__module__.split(".")[0] == "xarray" and hasattr(source, "variable")
-
-
-def _by_file(array: np.memmap) -> FileRows | None:
-    """The same rows by file name and offset; None where the file cannot tell all (a private copy, odd strides)."""
+    That is so for a private copy (mode "c"), for other than contiguous rows, and where another file
+    has the name by now.
+    """
     mapping = getattr(array, "_mmap", None)
-    rows_together = array.ndim == 2 and array.strides == (
-        array.shape[1] * array.itemsize,
-        array.itemsize,
-    )
-    if (
-        mapping is None
-        or array.filename is None
-        or array.mode == "c"
-        or not rows_together
-        or not array.size
-    ):
+    if mapping is None or array.filename is None or array.mode == "c" or not array.size:
+        return None
+    if array.ndim != 2 or array.strides != (array.shape[1] * array.itemsize, array.itemsize):
         return None
     if array.mode != "r":
         array.flush()
-    begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping, in the file
-    offset = begin + array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
-    rows = FileRows(str(Path(array.filename).resolve()), offset, array.dtype, array.shape)
-    if not os.path.isfile(rows.path) or offset + array.nbytes > os.path.getsize(rows.path):
+
+    # Where the array begins in the mapping, and the mapping in the file.
+    mapping_address = np.frombuffer(mapping, np.uint8).ctypes.data
+    begin_of_mapping = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+    offset = begin_of_mapping + array.ctypes.data - mapping_address
+    path = str(Path(array.filename).resolve())
+    if not os.path.isfile(path) or offset + array.nbytes > os.path.getsize(path):
         return None
-    ends = [slice(0, 1), slice(len(array) - 1, len(array))]
-    same = all(rows[end].tobytes() == array[end].tobytes() for end in ends)
-    return rows if same else None  # another file may have the name by now
+    rows = FileRows(path, offset, array.dtype, array.shape)
+    for end in (slice(0, 1), slice(len(array) - 1, len(array))):
+        if rows[end].tobytes() != array[end].tobytes():
+            return None
+    return rows
 
 
-def _hdf5(dataset: Any) -> Any | None:
-    """A data set by file and name, if others can open its file."""
+def _as_hdf5_rows(dataset: Any) -> Hdf5Rows | None:
+    """Return a data set of h5py by file and name; None where it has no file."""
     file = dataset.file
     if not os.path.isfile(file.filename):
         return None
     if file.mode != "r":
         raise ParameterError(
-            f"{dataset.name} lies in {file.filename}, which is open for writing, so no other process can read it; "
-            "close the file and open it with h5py.File(path, 'r')."
+            f"{dataset.name} lies in {file.filename}, which is open for writing, so no other "
+            "process can read it; close the file and open it with h5py.File(path, 'r')."
         )
     return Hdf5Rows(os.path.abspath(file.filename), dataset.name, dataset.shape)
 
 
-def _unreachable(path: str, problem: Exception) -> DataError:
-    reason = getattr(problem, "strerror", None) or " ".join(str(problem).split())
+def _cannot_be_read(path: str, error: Exception) -> DataError:
+    reason = getattr(error, "strerror", None) or " ".join(str(error).split())
     return DataError(
         f"{path} cannot be read here ({reason}); every process must see it: put it on a shared disk."
     )

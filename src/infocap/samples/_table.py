@@ -1,7 +1,8 @@
-"""Tables of numbers from anywhere, read in blocks."""
+"""Table: a two-dimensional source of numbers from anywhere, read in blocks of rows as float64."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -10,121 +11,94 @@ import numpy as np
 from .._arrays import array_namespace, as_like, on_device, take_rows, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
-from ._sources import in_memory, is_dask, read_in_place, travelling
+from ._dask import is_dask
+from ._sources import in_memory, read_in_place, sent_as_name
+
+# Rows that are read at a time where rows from all over a table are picked.
+ROWS_PER_PICK = 4096
+NUMERIC_KINDS = "fiub"
+COMPLEX_KIND = "c"
+# Kinds of cells that may be numbers: Python objects, and words that can be converted.
+CONVERTIBLE_KINDS = "OUS"
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """NaN and infinite values among some rows: how many, and the first of them in words."""
+
+    count: int
+    first: str
 
 
 class Table:
     """A two-dimensional source of numbers with a name, read as float64 in blocks of rows.
 
-    Only ``.shape`` and row slices of the source are used, so nothing larger than a block is ever loaded.
-    Blocks may be asked for by several threads; sources other than NumPy arrays are read by one at a time.
-    A table can be cut (`part`), brought into memory (`held`) and pickled; a file then travels as its name.
+    Only ``.shape`` and row slices of the source are used, so nothing larger than a block is loaded.
+    Several threads may read; sources other than NumPy arrays are read by one thread at a time.
+    Choosing rows (`slice_rows`, `select_rows`) reads nothing. A table can be pickled; a file is
+    then sent as its name.
+
+    Parameters
+    ----------
+    source
+        NumPy, pandas, xarray, dask, h5py, zarr, torch, CuPy, JAX, or a list of lists.
+    name
+        What messages call the table.
+    complex_as
+        ``"abs2"`` to read complex numbers as |x|², ``"split"`` as real and imaginary parts; with
+        None they are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infocap.samples import Table
+    >>> table = Table(np.arange(6).reshape(3, 2), "x")
+    >>> table.read(1, 3)
+    array([[2., 3.],
+           [4., 5.]])
     """
 
     def __init__(self, source: ArrayLike, name: str, complex_as: str | None = None) -> None:
         if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
             source = _as_array(source, name)
+        if hasattr(source, "detach"):
+            source = source.detach()  # A tensor of a model that could still be trained.
+        _refuse_shape(tuple(source.shape), name)
         self.name = name
-        if hasattr(source, "detach"):  # of a model that could still be trained
-            source = source.detach()
         self.source = source
         self.complex_as = complex_as
         self.on_device = on_device(source)
-        self._numbered = 0  # what the source's first row is called
         self._lock = Lock()
-        shape = tuple(source.shape)
-        if len(shape) != 2 or 0 in shape or any(isinstance(size, float) for size in shape):
-            self._refuse_shape(shape)
-        self._rows: range | Integers = range(int(shape[0]))  # of the source, in ascending order
-        first = to_numpy(self._slice(0, 1))
-        self.columns = self._column_names(first)
-        self.row_bytes = first.nbytes
-        self.shape = (int(shape[0]), len(self.columns))  # as read, with complex columns split
-        self.source = source if type(source) is np.ndarray else read_in_place(source)
-        self.in_memory = self.on_device or type(source) is np.ndarray or in_memory(self.source)
-        # NumPy's double precision needs neither reading nor converting.
-        self._plain = (
-            type(source) is np.ndarray and source.dtype == float and source.flags.c_contiguous
-        )
-        narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
-        self.rounding = (
-            float(np.finfo(first.dtype).eps) if narrow else 0.0
-        )  # relative, of the values given
+        # Rows of the source in this table, in ascending order, and the number that messages give to
+        # the source's first row.
+        self._rows: range | Integers = range(int(source.shape[0]))
+        self._number_of_first_row = 0
 
-    @property
-    def chunk_rows(self) -> int:
-        """Rows that the source keeps together: to read one of them costs as much as to read all; 1 for most."""
-        first = (getattr(self.source, "chunks", None) or (1,))[0]
-        return int(max(first)) if isinstance(first, tuple | list) else int(first)
+        first_row = to_numpy(self._slice(0, 1))
+        self.columns = self._column_names(first_row.dtype)
+        self.shape = (len(self._rows), len(self.columns))  # as read, with complex columns split
+        self.row_bytes = first_row.nbytes
+        self.rounding = _relative_rounding(first_row.dtype)  # of the values as they came
 
-    def source_rows(self, start: int, stop: int) -> tuple[int, int]:
-        """The stretch of the source in which the rows start to stop of this table lie."""
-        return int(self._rows[start]), int(self._rows[stop - 1]) + 1
-
-    def given_rows(self, rows: Integers) -> Integers:
-        """The numbers that rows of this table had in what the user gave, before some were left out."""
-        return rows if isinstance(self._rows, range) else self._numbered + self._rows[rows]
-
-    def on_host(self) -> Table:
-        """The same table in the processor's memory."""
-        return self._with(source=to_numpy(self.source), on_device=False) if self.on_device else self
-
-    def only(self, rows: Integers) -> Table:
-        """The same table with only these rows, given by increasing numbers."""
-        return self._with(_rows=np.asarray(self._rows)[rows])
-
-    def part(self, start: int, stop: int) -> Table:
-        """The rows start to stop as a table of their own; nothing is read."""
-        return self._with(_rows=self._rows[start:stop])
-
-    @property
-    def lazy(self) -> Any | None:
-        """The rows as a dask array, for a cluster that computes it; None for every other source."""
-        return (
-            self.source[slice(*self.source_rows(0, self.shape[0]))]
-            if is_dask(self.source)
-            else None
+        is_plain_array = type(source) is np.ndarray
+        if not is_plain_array:
+            self.source = read_in_place(source)
+        self.in_memory = self.on_device or is_plain_array or in_memory(self.source)
+        self._needs_conversion = not (
+            is_plain_array and source.dtype == float and source.flags.c_contiguous
         )
 
-    def held(self, block: Any = None) -> Table:
-        """The same table with its rows in memory: read now, or given as the block that `lazy` stands for."""
-        return self if self.in_memory else self._cut(block)
-
-    def _cut(self, block: Any = None) -> Table:
-        """The same table with nothing but its own rows behind it."""
-        first, stop = self.source_rows(0, self.shape[0])
-        rows = range(stop - first) if isinstance(self._rows, range) else self._rows - first
-        block = self._slice(first, stop) if block is None else block
-        return self._with(
-            source=block, in_memory=True, _rows=rows, _numbered=self._numbered + first
-        )
-
-    def without_rows(self) -> Table:
-        """The same table with an empty stand-in for its source, to be `held` where the rows are."""
-        return self._with(source=_Absent(self.source.shape), in_memory=False)
-
-    def _with(self, **changes: Any) -> Table:
-        chosen = object.__new__(Table)
-        chosen.__dict__.update(self.__dict__ | changes)
-        chosen.shape = (len(chosen._rows), len(self.columns))
-        chosen._plain = self._plain and chosen.source is self.source
-        return chosen
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels: files by name, arrays as the rows that are in use."""
-        source = travelling(self.source)
-        table = self._cut() if source is None else self._with(source=source)
-        return {name: value for name, value in vars(table).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = Lock()
+    # Reading.
 
     def read(self, start: int, stop: int, on_host: bool = False) -> Any:
-        """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
-        if self._plain and isinstance(self._rows, range):
-            return self.source[self._rows.start + start : self._rows.start + stop]
-        first, last = self.source_rows(start, stop)
+        """Return the rows `start` to `stop` as float64, shape (rows, columns).
+
+        The array is of the source's own library, or of NumPy with `on_host`.
+        """
+        if isinstance(self._rows, range) and not self._needs_conversion:
+            offset = self._rows.start
+            return self.source[offset + start : offset + stop]
+        first, last = self.source_range(start, stop)
         block = self._slice(first, last)
         if not isinstance(self._rows, range):
             rows = self._rows[start:stop] - first
@@ -133,41 +107,136 @@ class Table:
         return to_numpy(block) if on_host else block
 
     def finite(self) -> Floats:
-        """All rows; a NaN or infinite value is an error that names the first and counts them."""
+        """Return all rows; a NaN or infinite value is an error that names the first of them."""
         values = self.read(0, self.shape[0], on_host=True)
-        if not np.isfinite(values).all():
-            ((count, first),) = self.gaps(0, self.shape[0])
-            said = f"{self.name} has {count} NaN or infinite values, the first {first}"
-            raise DataError(f"{said}; repair the data, or leave such rows out.")
+        missing = self.find_missing(values, 0)
+        if missing is not None:
+            raise DataError(
+                f"{self.name} has {missing.count} NaN or infinite values, the first "
+                f"{missing.first}; repair the data, or leave such rows out."
+            )
         return values
 
-    def gaps(self, start: int, stop: int) -> list[tuple[int, str]]:
-        """How many values of some rows are NaN or infinite, and the first in words; nothing where all are finite."""
-        block = self.read(start, stop, on_host=True)
-        bad = np.argwhere(~np.isfinite(block)).tolist()
-        places = [(block[row, column], self.place(start + row, column)) for row, column in bad[:1]]
-        return [(len(bad), f"{value} at {place}") for value, place in places]
+    def find_missing(self, block: Floats, start: int) -> MissingValues | None:
+        """Return what is NaN or infinite in a block of rows that was read from `start` on."""
+        is_missing = ~np.isfinite(block)
+        if not is_missing.any():
+            return None
+        row, column = np.argwhere(is_missing)[0].tolist()
+        cell = self.describe_cell(start + row, column)
+        return MissingValues(int(np.count_nonzero(is_missing)), f"{block[row, column]} at {cell}")
 
     def take(self, rows: Integers) -> Floats:
-        """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""
+        """Return chosen rows in the order given, read in as few slices as memory allows."""
         out = np.empty((len(rows), self.shape[1]))
-        for start in range(int(rows.min()), int(rows.max()) + 1, 4096):
-            here = (rows >= start) & (rows < start + 4096)
-            if here.any():
-                block = self.read(start, min(start + 4096, self.shape[0]), on_host=True)
-                out[here] = block[rows[here] - start]
+        for start in range(int(rows.min()), int(rows.max()) + 1, ROWS_PER_PICK):
+            stop = min(start + ROWS_PER_PICK, self.shape[0])
+            is_inside = (rows >= start) & (rows < stop)
+            if is_inside.any():
+                block = self.read(start, stop, on_host=True)
+                out[is_inside] = block[rows[is_inside] - start]
         return out
 
-    def place(self, row: int, column: int) -> str:
-        """How to name a cell in a message."""
-        return f"row {self._numbered + int(self._rows[row])}, {self.column(column)}"
+    # Choosing rows.
+
+    def slice_rows(self, start: int, stop: int) -> Table:
+        """Return the rows `start` to `stop` as a table of their own; nothing is read."""
+        return self._with(_rows=self._rows[start:stop])
+
+    def select_rows(self, rows: Integers) -> Table:
+        """Return a table of only these rows, given by increasing numbers; nothing is read."""
+        return self._with(_rows=np.asarray(self._rows)[rows])
+
+    def given_rows(self, rows: Integers) -> Integers:
+        """Return the numbers of rows in what the user passed, before some were left out."""
+        if isinstance(self._rows, range):
+            return rows
+        return self._number_of_first_row + self._rows[rows]
+
+    def source_range(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the range of rows of the source that the rows `start` to `stop` lie in."""
+        return int(self._rows[start]), int(self._rows[stop - 1]) + 1
+
+    @property
+    def rows_per_stored_chunk(self) -> int:
+        """Rows that the source stores together: reading one of them costs as much as all.
+
+        It is 1 for sources that are not stored in chunks.
+        """
+        chunks = getattr(self.source, "chunks", None)
+        if not chunks:
+            return 1
+        n_rows = chunks[0]
+        return int(max(n_rows)) if isinstance(n_rows, tuple | list) else int(n_rows)
+
+    # Moving rows to where they are used.
+
+    def on_host(self) -> Table:
+        """Return the same table in the processor's memory."""
+        if not self.on_device:
+            return self
+        return self._with(source=to_numpy(self.source), on_device=False)
+
+    def load(self, block: Any = None) -> Table:
+        """Return the same table with its rows in memory.
+
+        They are read now, unless `block` has them: what became of `as_dask()` on a cluster.
+        """
+        return self if self.in_memory else self._with_rows_alone(block)
+
+    def as_dask(self) -> Any | None:
+        """Return the rows as a dask array, or None where the source is something else."""
+        if not is_dask(self.source):
+            return None
+        first, last = self.source_range(0, self.shape[0])
+        return self.source[first:last]
+
+    def without_source(self) -> Table:
+        """Return the same table with a stand-in for its source, to be loaded elsewhere."""
+        return self._with(source=_RowsElsewhere(self.source.shape), in_memory=False)
+
+    def _with_rows_alone(self, block: Any = None) -> Table:
+        """Return the same table with nothing but its rows behind it."""
+        first, last = self.source_range(0, self.shape[0])
+        if block is None:
+            block = self._slice(first, last)
+        rows = range(last - first) if isinstance(self._rows, range) else self._rows - first
+        number = self._number_of_first_row + first
+        return self._with(source=block, in_memory=True, _rows=rows, _number_of_first_row=number)
+
+    def _with(self, **changes: Any) -> Table:
+        table = object.__new__(Table)
+        table.__dict__.update(self.__dict__ | changes)
+        table.shape = (len(table._rows), len(self.columns))
+        table._needs_conversion = self._needs_conversion or table.source is not self.source
+        return table
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process: files as names, arrays as the rows in use."""
+        source = sent_as_name(self.source)
+        table = self._with_rows_alone() if source is None else self._with(source=source)
+        return {name: value for name, value in vars(table).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
+
+    # Names in messages.
+
+    def describe_cell(self, row: int, column: int) -> str:
+        """Return how to name a cell in a message: ``"row 3, column 'a'"``."""
+        number = self._number_of_first_row + int(self._rows[row])
+        return f"row {number}, {self.column(column)}"
 
     def column(self, number: int) -> str:
-        """How to name a column in a message."""
+        """Return how to name a column in a message."""
         name = self.columns[number]
         return f"column {name}" if name == str(number) else f"column {name!r}"
 
+    # Details of reading.
+
     def _slice(self, start: int, stop: int) -> Any:
+        """Return rows of the source as they come; masked values are NaN."""
         if self.on_device:
             return self.source[start:stop, :]
         if isinstance(self.source, np.ndarray):
@@ -175,79 +244,69 @@ class Table:
         else:
             with self._lock:
                 block = self.source[start:stop]
-                block = block if isinstance(block, np.ma.MaskedArray) else np.asarray(block)
+                if not isinstance(block, np.ma.MaskedArray):
+                    block = np.asarray(block)
         if isinstance(block, np.ma.MaskedArray):
-            block = np.ma.filled(
-                block.astype(complex if block.dtype.kind == "c" else float), np.nan
-            )
+            dtype = complex if block.dtype.kind == COMPLEX_KIND else float
+            block = np.ma.filled(block.astype(dtype), np.nan)
         if block.ndim != 2:
             raise DataError(
-                f"{self.name} gives slices of {getattr(block, 'ndim', 0)} dimensions; give a dense table of "
-                f"numbers (for a sparse matrix, {self.name}.toarray())."
+                f"{self.name} gives slices of {getattr(block, 'ndim', 0)} dimensions; give a dense "
+                f"table of numbers (for a sparse matrix, {self.name}.toarray())."
             )
         return np.asarray(block)
 
     def _convert(self, block: Any, start: int) -> Any:
-        """Any numbers as float64: complex ones as powers, or as real and imaginary parts side by side."""
+        """Return any numbers as float64, complex ones as `complex_as` says."""
         xp = array_namespace(block)
         if xp.isdtype(block.dtype, "complex floating"):
-            parts = xp.real(block), xp.imag(block)
-            block = (
-                xp.concat(parts, axis=1)
-                if self.complex_as == "split"
-                else parts[0] ** 2 + parts[1] ** 2
-            )
+            block = self._convert_complex(block, xp)
         if not self.on_device:
-            if block.dtype.kind in "OUS":
+            if block.dtype.kind in CONVERTIBLE_KINDS:
                 self._refuse_words(block, start)
             return np.ascontiguousarray(block, dtype=np.float64)
         block = xp.astype(block, xp.float64, copy=False)
         if block.dtype != xp.float64:
             raise DataError(
-                f"{self.name} can only be made {block.dtype} there, and capacities need float64; with JAX, set "
-                "jax.config.update('jax_enable_x64', True) first."
+                f"{self.name} can only be made {block.dtype} there, and capacities need float64; "
+                "with JAX, set jax.config.update('jax_enable_x64', True) first."
             )
         return block
 
-    def _refuse_shape(self, shape: tuple[int, ...]) -> None:
-        if len(shape) != 2:
-            flat = (
-                f": {self.name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
-            )
-            raise DataError(
-                f"{self.name} has shape {shape}; give two dimensions, (samples, channels){flat}."
-            )
-        if any(isinstance(size, float) for size in shape):  # dask, after a selection
-            raise DataError(
-                f"{self.name} has unknown length, {shape}; call {self.name}.compute_chunk_sizes() first."
-            )
-        raise DataError(
-            f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
-        )
+    def _convert_complex(self, block: Any, xp: Any) -> Any:
+        real = xp.real(block)
+        imaginary = xp.imag(block)
+        if self.complex_as == "split":
+            return xp.concat((real, imaginary), axis=1)
+        return real**2 + imaginary**2
 
-    def _column_names(self, first: Any) -> list[str]:
-        """Names of the columns as read, after a look at the type of the first row."""
-        if first.dtype.kind == "c" and self.complex_as is None:
-            how = f"np.abs({self.name}) ** 2 for powers, np.hstack([{self.name}.real, {self.name}.imag]) for both parts"
-            if self.name in ("x", "repeats"):  # where there is an option for it
-                how = "`complex_as='abs2'` for powers |x|², `complex_as='split'` for real and imaginary parts"
+    def _column_names(self, dtype: np.dtype[Any]) -> list[str]:
+        """Return names of the columns as read; a type that is no number is refused."""
+        is_complex = dtype.kind == COMPLEX_KIND
+        if is_complex and self.complex_as is None:
             raise DataError(
-                f"{self.name} is complex ({first.dtype}); say what is measured: {how} as channels."
+                f"{self.name} is complex ({dtype}); say what is measured: {self._complex_remedy()} "
+                "as channels."
             )
-        if first.dtype.kind not in "fiubcOUS":
-            raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
-        names = getattr(self.source, "columns", None)  # pandas
-        if (
-            names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords")
-        ):  # xarray
-            dimension = self.source.dims[1]
-            names = (
-                self.source.coords[dimension].values if dimension in self.source.coords else None
-            )
-        names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
-        if self.complex_as == "split" and first.dtype.kind == "c":
-            return [f"{part}({name})" for part in ("re", "im") for name in names]
+        if not is_complex and dtype.kind not in NUMERIC_KINDS + CONVERTIBLE_KINDS:
+            raise DataError(f"{self.name} holds {dtype}; give numbers.")
+        names = _labels_of_columns(self.source)
+        if is_complex and self.complex_as == "split":
+            real = [f"re({name})" for name in names]
+            return real + [f"im({name})" for name in names]
         return names
+
+    def _complex_remedy(self) -> str:
+        has_option = self.name in ("x", "repeats")
+        if has_option:
+            return (
+                "`complex_as='abs2'` for powers |x|², `complex_as='split'` for real and imaginary "
+                "parts"
+            )
+        return (
+            f"np.abs({self.name}) ** 2 for powers, np.hstack([{self.name}.real, {self.name}.imag]) "
+            "for both parts"
+        )
 
     def _refuse_words(self, block: Any, start: int) -> None:
         for (row, column), cell in np.ndenumerate(block):
@@ -255,12 +314,13 @@ class Table:
                 float(np.nan if cell is None else cell)
             except (TypeError, ValueError):
                 raise DataError(
-                    f"{self.name} has {cell!r} at {self.place(start + row, column)}; give numbers only."
+                    f"{self.name} has {cell!r} at {self.describe_cell(start + row, column)}; give "
+                    "numbers only."
                 ) from None
 
 
-class _Absent:
-    """Stands for rows that are somewhere else."""
+class _RowsElsewhere:
+    """Stands for rows that another process has."""
 
     sent_by_name = True
 
@@ -269,11 +329,46 @@ class _Absent:
 
 
 def _as_array(source: ArrayLike, name: str) -> Any:
-    """Lists and the like; what is no table of numbers is refused."""
+    """Convert lists and the like; what is no table of numbers is refused."""
     try:
         return np.asarray(source)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError) as error:
         raise DataError(
-            f"{name} is a {type(source).__name__} that is no table of numbers ({problem}); "
+            f"{name} is a {type(source).__name__} that is no table of numbers ({error}); "
             "give an array of shape (samples, channels)."
         ) from None
+
+
+def _refuse_shape(shape: tuple[Any, ...], name: str) -> None:
+    """Refuse all but two dimensions of known length with something in them."""
+    if len(shape) != 2:
+        hint = f": {name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
+        raise DataError(
+            f"{name} has shape {shape}; give two dimensions, (samples, channels){hint}."
+        )
+    if any(isinstance(size, float) for size in shape):  # NaN: a dask array after a selection
+        raise DataError(
+            f"{name} has unknown length, {shape}; call {name}.compute_chunk_sizes() first."
+        )
+    if 0 in shape:
+        raise DataError(
+            f"{name} is empty: its shape is {shape}; give at least one row and one column."
+        )
+
+
+def _relative_rounding(dtype: np.dtype[Any]) -> float:
+    """Return the rounding of single and half precision; that of doubles counts as none."""
+    is_narrow = dtype.kind == "f" and dtype.itemsize < 8
+    return float(np.finfo(dtype).eps) if is_narrow else 0.0
+
+
+def _labels_of_columns(source: Any) -> list[str]:
+    """Return names of columns from pandas or xarray, else their numbers."""
+    labels = getattr(source, "columns", None)
+    if labels is None and hasattr(source, "dims") and hasattr(source, "coords"):
+        dimension = source.dims[1]
+        if dimension in source.coords:
+            labels = source.coords[dimension].values
+    if labels is None:
+        labels = range(source.shape[1])
+    return [str(label) for label in labels]

@@ -1,0 +1,219 @@
+"""Statistics of every column from one pass over all rows, before anything is estimated.
+
+They are what the readouts are prepared with (`Samples.prepared`), and what checks of the data start
+from. Rows that no estimation can use, because a value is missing or outside the domain of the
+basis, are refused here, with the first of them named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._arrays import array_namespace, as_like, on_host, take_rows, to_numpy
+from ..errors import DataError
+from ..typing import Floats, Integers
+from ._domain import refuse_outside
+from ._engine import Engine
+from ._rows import row_shares
+from ._samples import Samples
+from ._table import MissingValues, Table
+from ._values_per_row import EPOCHS
+
+# Rows whose median is the typical value of a channel. An odd number, so that the median of a
+# constant is exactly that constant.
+MAX_ROWS_FOR_MEDIAN = 63
+# Rows of the random sample: so many for each readout with the constant, and at least so many.
+SAMPLED_ROWS_PER_READOUT = 4
+MIN_SAMPLED_ROWS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Statistics of each channel and input over some rows, and of stretches of the acquisition."""
+
+    typical: Floats  # a value that each channel really takes, robust to outliers
+    low: Floats  # the smallest value of each channel
+    high: Floats
+    input_low: Floats  # the smallest value of each input
+    input_high: Floats
+    epoch_sizes: Integers  # rows in each stretch of the acquisition, (epochs,)
+    epoch_sums: Floats  # sums of readouts minus `typical` over each stretch, (epochs, channels)
+    sample: Any  # some rows of the readouts, chosen at random, where the readouts are
+
+
+def first_look(samples: Samples, engine: Engine) -> Look:
+    """Return statistics of all rows; values that no estimation can use are refused."""
+    n_rows = min(MAX_ROWS_FOR_MEDIAN, _largest_odd_number(samples.n_samples))
+    typical = np.median(samples.x.read(0, n_rows, on_host=True), axis=0)
+    look: Look = engine.fold(samples, partial(_scan_share, typical=typical), _merge)
+    if not (np.isfinite(look.input_low).all() and np.isfinite(look.input_high).all()):
+        raise _missing_values_error("u", samples, engine)
+    if not (np.isfinite(look.low).all() and np.isfinite(look.high).all()):
+        raise _missing_values_error("x", samples, engine)
+    return look
+
+
+def _largest_odd_number(limit: int) -> int:
+    return limit - (limit + 1) % 2
+
+
+def _missing_values_error(name: str, samples: Samples, engine: Engine) -> DataError:
+    """Return an error that counts the missing values of `u` or `x` and names the first."""
+    table: Table = getattr(samples, name)
+    if samples.history and name == "u":
+        # Shares of a sequence overlap in their history, which would be counted several times.
+        missing = _missing_in(table, 0, table.shape[0])
+    else:
+        missing = engine.fold(samples, partial(_find_missing, name=name))
+    count = sum(values.count for values in missing)
+    remedy = "repair the data"
+    if not samples.history:
+        remedy += ", or pass `nan_policy='omit'` to leave such rows out"
+    return DataError(
+        f"{name} has {count} NaN or infinite values, the first {missing[0].first}; {remedy}."
+    )
+
+
+def _find_missing(samples: Samples, start: int, stop: int, *, name: str) -> list[MissingValues]:
+    return _missing_in(getattr(samples, name), start, stop)
+
+
+def _missing_in(table: Table, start: int, stop: int) -> list[MissingValues]:
+    missing = table.find_missing(table.read(start, stop, on_host=True), start)
+    return [] if missing is None else [missing]
+
+
+def without_gaps(samples: Samples, engine: Engine) -> Samples:
+    """Return the samples without the rows that have a NaN or infinite value."""
+    is_complete = np.concatenate(engine.fold(samples, _complete_rows))
+    rows = np.flatnonzero(is_complete)
+    if not len(rows):
+        raise DataError(
+            "every row of u and x has a NaN or infinite value; there is nothing left to use."
+        )
+    return samples.select_rows(rows)
+
+
+def _complete_rows(samples: Samples, start: int, stop: int) -> list[Any]:
+    """Return whether each of some rows is finite throughout, as a list of one array."""
+    u = samples.u.read(start, stop, on_host=True)
+    x = samples.x.read(start, stop, on_host=True)
+    return [np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)]
+
+
+def _scan_share(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look:
+    """Return the statistics of a share of the rows, block by block; on a device all at once."""
+    sampled_rows = _choose_rows(samples, start, stop)
+    blocks: Iterator[tuple[int, int]] = iter([(start, stop)])
+    if not samples.x.on_device:
+        blocks = row_shares(start, stop, samples.x.shape[1])
+    looks = []
+    for first, last in blocks:
+        in_block = slice(*np.searchsorted(sampled_rows, (first, last)))
+        looks.append(_scan_block(samples, first, last, typical, sampled_rows[in_block] - first))
+    return reduce(_merge, looks)
+
+
+def _choose_rows(samples: Samples, start: int, stop: int) -> Integers:
+    """Choose rows of a share at random, so that all shares together have enough of them.
+
+    Every n-th row would not do, because on Sobol points such rows are a design of their own.
+    """
+    n_rows = stop - start
+    n_wanted = max(SAMPLED_ROWS_PER_READOUT * (samples.x.shape[1] + 1), MIN_SAMPLED_ROWS)
+    n_chosen = int(n_wanted * n_rows / samples.n_total) + 1
+    generator = np.random.default_rng(samples.first_row + start)
+    rows = generator.choice(n_rows, min(n_chosen, n_rows), replace=False)
+    return start + np.sort(rows)
+
+
+def _scan_block(
+    samples: Samples, start: int, stop: int, typical: Floats, sampled_rows: Integers
+) -> Look:
+    inputs = samples.inputs(start, stop, samples.history)
+    readouts = samples.x.read(start, stop)
+    order, edges = _epochs_in_block(samples, start, stop)
+    in_time = readouts if order is None else take_rows(readouts, as_like(order, readouts))
+    xp = array_namespace(readouts)
+    # NaN and infinity are found in the extremes, and reported for all rows together.
+    with np.errstate(over="ignore", invalid="ignore"):
+        low = xp.min(readouts, axis=0)
+        high = xp.max(readouts, axis=0)
+        input_low = xp.min(inputs, axis=0)
+        input_high = xp.max(inputs, axis=0)
+        sums = _sums_of_epochs(in_time, edges, typical)
+    if on_host(readouts):
+        sample = readouts[sampled_rows]
+    else:
+        sample = take_rows(readouts, as_like(sampled_rows, readouts))
+        arrays = [low, high, input_low, input_high, sums]
+        low, high, input_low, input_high, sums = _fetch_together(arrays)
+
+    if np.isfinite(input_low).all() and np.isfinite(input_high).all():
+        rows = samples.input_rows(start, stop, samples.history)
+        refuse_outside(samples.u, rows, input_low, input_high, samples.basis)
+    sizes = np.diff(edges)
+    return Look(typical, low, high, input_low, input_high, sizes, sums, sample)
+
+
+def _epochs_in_block(samples: Samples, start: int, stop: int) -> tuple[Integers | None, Integers]:
+    """Return the order of a block's rows in time, and where in it each epoch begins and ends.
+
+    The order is None where rows are in the order of time.
+    """
+    if samples.epoch_of_row is None:
+        numbers = np.arange(EPOCHS + 1)
+        first_rows = -(-numbers * samples.n_total // EPOCHS)  # rounded up
+        return None, np.clip(first_rows - samples.first_row - start, 0, stop - start)
+    epochs = samples.epoch_of_row[start:stop]
+    order = np.argsort(epochs, kind="stable")
+    return order, np.searchsorted(epochs[order], np.arange(EPOCHS + 1))
+
+
+def _sums_of_epochs(in_time: Any, edges: Integers, typical: Floats) -> Any:
+    """Return the sums of readouts minus `typical` between the edges, (epochs, channels)."""
+    if on_host(in_time):
+        sums = []
+        for first, last in pairwise(edges.tolist()):
+            sums.append(np.sum(in_time[first:last] - typical, axis=0))
+        return np.array(sums)
+    # On a device a single product is faster than many small sums.
+    xp = array_namespace(in_time)
+    row = xp.arange(in_time.shape[0], device=in_time.device)
+    bounds = as_like(edges, in_time)[:, None]
+    is_member = (row >= bounds[:-1, :]) & (row < bounds[1:, :])
+    return xp.astype(is_member, xp.float64) @ (in_time - as_like(typical, in_time))
+
+
+def _fetch_together(arrays: list[Any]) -> list[Any]:
+    """Return arrays of a device as NumPy arrays, with one transfer."""
+    xp = array_namespace(*arrays)
+    flat = to_numpy(xp.concat([xp.reshape(array, (-1,)) for array in arrays]))
+    fetched = []
+    start = 0
+    for array in arrays:
+        stop = start + int(np.prod(array.shape))
+        fetched.append(flat[start:stop].reshape(array.shape))
+        start = stop
+    return fetched
+
+
+def _merge(first: Look, second: Look) -> Look:
+    """Return the statistics of the rows of both, the first in front of the second."""
+    xp = array_namespace(first.sample, second.sample)
+    return Look(
+        typical=first.typical,
+        low=np.minimum(first.low, second.low),
+        high=np.maximum(first.high, second.high),
+        input_low=np.minimum(first.input_low, second.input_low),
+        input_high=np.maximum(first.input_high, second.input_high),
+        epoch_sizes=first.epoch_sizes + second.epoch_sizes,
+        epoch_sums=first.epoch_sums + second.epoch_sums,
+        sample=xp.concat([first.sample, second.sample]),
+    )
