@@ -414,7 +414,7 @@ def test_the_command_takes_a_budget(tmp_path, in_memory):
         result.capacity, in_memory["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13
     )
     refused = CliRunner().invoke(main, [*arguments, "--memory-limit", "lots"])
-    assert "--memory-limit lots is no amount of memory" in str(refused.exception)
+    assert "--memory-limit 'lots' is no amount of memory" in str(refused.exception)
 
 
 CHILD = """

@@ -563,7 +563,7 @@ def test_delays_on_the_command_line(recorded, tmp_path):
     direct = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 30, 2: 10}), washout=50)
     assert_allclose(infocap.load_result(tmp_path / "r.nc").total, direct.total, rtol=1e-9)
     run = CliRunner().invoke(
-        main, ["plan", "--max-delay", "1:100,2:40", "--readouts", "50", "--error", "0.2"]
+        main, ["plan", "--max-delay", "1:100,2:40", "--n-readouts", "50", "--error", "0.2"]
     )
     assert run.exit_code == 0, run.output
     assert "963 functions" in run.output

@@ -120,7 +120,7 @@ def test_the_terminal_qualifies_the_total(tmp_path):
         shown = " ".join(CliRunner().invoke(main, ["show", str(path)]).output.split())
         assert said in shown
         assert ("confidence between" in shown) == (result.unreliable == "")
-    planned = CliRunner().invoke(main, ["plan", "--from", str(path), "--error", "0.1"]).output
+    planned = CliRunner().invoke(main, ["plan", "--pilot", str(path), "--error", "0.1"]).output
     assert f"The pilot: total {headline(sound())} of" in " ".join(planned.split())
 
 
