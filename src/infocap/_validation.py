@@ -45,12 +45,23 @@ def did_you_mean(name: Any, known_names: Iterable[Any]) -> str:
     >>> did_you_mean("banana", ["estimate", "explore"])
     '.'
     """
-    # Capitals are ignored, so that 'Legendre' is taken for 'legendre'.
+    nearest = nearest_name(str(name), known_names)
+    return "." if nearest is None else f"; did you mean {nearest!r}?"
+
+
+def nearest_name(name: str, known_names: Iterable[Any]) -> str | None:
+    """Return the known name that is most like a name, or None where none is like it.
+
+    Capitals do not count, and a name may be the first word of a known one.
+
+    >>> nearest_name("Legendre", ["legendre", "hermite"]), nearest_name("nan", ["nan_policy", "name"])
+    ('legendre', 'nan_policy')
+    """
+    name = name.lower()
     by_small_letters = {known.lower(): known for known in known_names if isinstance(known, str)}
-    matches = get_close_matches(str(name).lower(), by_small_letters, n=1, cutoff=MIN_SIMILARITY)
-    if not matches:
-        return "."
-    return f"; did you mean {by_small_letters[matches[0]]!r}?"
+    matches = [known for known in by_small_letters if known.startswith((f"{name}_", f"{name}-"))]
+    matches += get_close_matches(name, by_small_letters, n=1, cutoff=MIN_SIMILARITY)
+    return by_small_letters[matches[0]] if matches else None
 
 
 def made_by(name: str, value: Any, kind: type, maker: str) -> None:

@@ -199,18 +199,13 @@ SIZE = ["plan", "--n-inputs", "2", "--max-degree", "8"]
 
 def test_the_command_says_how_many_samples_and_writes_the_plan(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    wish = [*SIZE, "--readouts", "20", "--error", "0.2"]
+    wish = [*SIZE, "--n-readouts", "20", "--error", "0.2"]
     assert call(monkeypatch, *wish, "-o", "plan.toml") == 0
     said = capsys.readouterr().out
     n = forecast(BASIS, 20).samples_needed(0.2)
     assert f"Take {n} samples" in said
     assert "Assumed: half of the readouts" in said
     assert Plan.load("plan.toml").n_samples == n
-    assert call(monkeypatch, *wish, "--capacity", "20.5") == 0
-    assert (
-        f"Take {forecast(BASIS, 20, unexplained=0.5 / 21).samples_needed(0.2)} samples"
-        in capsys.readouterr().out
-    )
 
 
 def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
@@ -227,7 +222,7 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
     result.save("result.nc")
     n = forecast_from(result).samples_needed(0.1)
     assert (
-        call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "again.toml") == 0
+        call(monkeypatch, "plan", "--pilot", "result.nc", "--error", "0.1", "-o", "again.toml") == 0
     )
     said = capsys.readouterr().out
     assert f"Take {n} samples" in said
@@ -265,7 +260,7 @@ def test_a_pilot_without_a_plan_is_not_extended(tmp_path, monkeypatch, capsys):
     basis = infocap.product_basis("legendre", 2, 3, domain=(0, 5))
     infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=1).save("result.nc")
     assert (
-        call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "plan.toml") == 2
+        call(monkeypatch, "plan", "--pilot", "result.nc", "--error", "0.1", "-o", "plan.toml") == 2
     )
     said = capsys.readouterr()
     assert "10 functions: 2 inputs, degree 3" in said.out
@@ -278,17 +273,16 @@ def test_a_pilot_without_a_plan_is_not_extended(tmp_path, monkeypatch, capsys):
         (SIZE, 2, "give --n-samples, or --error"),
         ([*SIZE, "--n-samples", "64", "--error", "1", "-o", "plan.toml"], 2, "one of the two"),
         ([*SIZE, "--n-samples", "64"], 2, "-o plan.toml"),
-        ([*SIZE, "--error", "1"], 2, "--error needs --readouts"),
-        ([*SIZE, "--error", "0", "--readouts", "5"], 2, "--error 0.0 must be a positive number"),
-        ([*SIZE, "--error", "1e-7", "--readouts", "5"], 2, "more than 16,777,216 samples"),
-        ([*SIZE, "--error", "1", "--readouts", "5", "--capacity", "7"], 2, "not between 0 and 6"),
-        ([*SIZE, "--error", "1", "--readouts", "0"], 2, "--readouts 0 must be"),
-        (["plan", "--n-inputs", "2", "--error", "1", "--readouts", "5"], 2, "--max-degree is missing"),
-        (["plan", "--from", "none.nc", "--error", "1"], 3, "none.nc"),
-        (["plan", "--from", "run.db", "--error", "1"], 3, "`infocap estimate run.db -o result.nc` makes one"),
-        (["plan", "--from", "none.nc", "--error", "1", "--max-degree", "6"], 2, "--max-degree 6 is known from the pilot"),
-        (["plan", "--from", "none.nc", "--error", "1", "--readouts", "5"], 2, "--readouts 5 is known from the pilot"),
-        ([*SIZE, "--n-samples", "64", "--capacity", "5", "-o", "plan.toml"], 2, "--capacity 5.0 goes with --error"),
+        ([*SIZE, "--error", "1"], 2, "--error needs --n-readouts"),
+        ([*SIZE, "--error", "0", "--n-readouts", "5"], 2, "--error 0.0 must be a positive number"),
+        ([*SIZE, "--error", "1e-7", "--n-readouts", "5"], 2, "more than 16,777,216 samples"),
+        ([*SIZE, "--error", "1", "--n-readouts", "0"], 2, "--n-readouts 0 must be"),
+        (["plan", "--n-inputs", "2", "--error", "1", "--n-readouts", "5"], 2, "--max-degree is missing"),
+        (["plan", "--pilot", "none.nc", "--error", "1"], 3, "none.nc"),
+        (["plan", "--pilot", "run.db", "--error", "1"], 3, "`infocap estimate run.db -o result.nc` makes one"),
+        (["plan", "--pilot", "none.nc", "--error", "1", "--max-degree", "6"], 2, "--max-degree 6 is known from the pilot"),
+        (["plan", "--pilot", "none.nc", "--error", "1", "--n-readouts", "5"], 2, "--n-readouts 5 is known from the pilot"),
+        ([*SIZE, "--n-samples", "64", "--n-readouts", "5", "-o", "plan.toml"], 2, "--n-readouts 5 goes with --error"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_an_exit_code(

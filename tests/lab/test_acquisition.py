@@ -79,7 +79,7 @@ def command(*options, instrument="driver:Device", **environment):
         "-o",
         "run.db",
         "--quiet",
-        "--wait",
+        "--wait-s",
         "0",
         *options,
     ]
@@ -160,7 +160,7 @@ def test_a_mistake_in_the_driver_stops_at_once_with_its_line(lab):
     assert len(infocap.read("run.db").index) == 4
 
 
-@pytest.mark.parametrize("options", [(), ("--timeout", "20")])
+@pytest.mark.parametrize("options", [(), ("--timeout-s", "20")])
 def test_sys_exit_in_a_driver_is_an_error(lab, options):
     code, _, err = ended(command(*options, MISTAKE="exit"))
     assert code == 3

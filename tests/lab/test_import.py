@@ -575,26 +575,6 @@ def test_a_file_that_the_table_names_must_be_there(desk):
         infocap.read("inputs.csv", "spectra", u="V_*")
 
 
-# Options
-
-
-def single_options():
-    for name, one in main.commands.items():
-        for option in one.params:
-            if option.param_type_name == "option" and not (option.multiple or option.is_flag):
-                yield name, max(option.opts, key=len), option.nargs
-
-
-@pytest.mark.parametrize(("name", "option", "values"), list(single_options()))
-def test_no_command_keeps_only_the_last_of_an_option_given_twice(name, option, values):
-    again = [option, *values * ["1"]]
-    done = CliRunner().invoke(main, [name, *again, *again])
-    assert done.exit_code == 2
-    assert (
-        f"{option} is given 2 times, and only one value can be used; give it once." in done.output
-    )
-
-
 def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_readout(tmp_path):
     rows = [f"{k};01.03.2026;22:00:0{k};{k * k % 7},5;{k * k % 5},25" for k in range(8)]
     (tmp_path / "run.csv").write_text("\n".join([";Datum;Uhrzeit;u1;PD [mV]", *rows]))

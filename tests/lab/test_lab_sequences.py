@@ -128,7 +128,7 @@ def test_the_command_line_plans_and_acquires_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = run(
         "plan",
-        "--sequence",
+        "--max-delay",
         "1:20,2:5",
         "--n-samples",
         2000,

@@ -81,8 +81,8 @@ def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_outp
     code, said = says("show", "first.db")
     assert re.search(r"input Voltage A \[V\] 0\.\d+ to [45][\d.]* input Phase \[deg\] ", said)
 
-    pictures = ["--plot", "matrix.svg", "--bars", "bars.svg"]
-    code, said = says("estimate", "first.db", "-o", "first.nc", "-o", "first.csv", *pictures)
+    outputs = ["-o", "first.nc", "-o", "first.csv", "--plot", "matrix.svg"]
+    code, said = says("estimate", "first.db", *outputs)
     assert code == 0, said
     assert "P1(Voltage A)" in said
     assert "P1(Voltage A)·sin1(Phase)" in said
@@ -133,8 +133,8 @@ def test_files_without_a_plan_take_names_and_ranges_from_the_command(says):
     for words, message in (
         (["--input", INPUTS[0]], "1 families are given for 2 inputs"),
         ([*OPTIONS, "--domain", 0, 1], "--input has the family and the range already"),
-        (["--input", "a:0:5:blue", "--input", "b"], "blue is not one of"),
-        (["--input", "a:0", "--input", "b"], "0 is not one of"),
+        (["--input", "a:0:5:blue", "--input", "b"], "'blue' is not one of"),
+        (["--input", "a:0", "--input", "b"], "'0' is not one of"),
         (["--input", "a:zero:5", "--input", "b"], "could not convert string to float"),
         (["--input", "a", "--input", "a"], "two inputs are called 'a'"),
     ):

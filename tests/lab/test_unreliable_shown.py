@@ -57,7 +57,7 @@ def test_the_terminal_qualifies_an_unreliable_total(reasons, tmp_path):
 
 def test_a_plan_from_a_pilot_qualifies_the_pilots_total(tmp_path):
     path = unreliable_result(REASON).save(tmp_path / "result.nc")
-    planned = CliRunner().invoke(main, ["plan", "--from", str(path), "--error", "0.1"]).output
+    planned = CliRunner().invoke(main, ["plan", "--pilot", str(path), "--error", "0.1"]).output
     words = f"The pilot: total {qualified_total(reliable_result(), REASON)} of"
     assert words in " ".join(planned.split())
 

@@ -18,9 +18,10 @@ from ...errors import DataError, ParameterError
 from ...estimators import METHODS
 from ...estimators._cost import cost
 from ...recording._recording import Recording
+from ...workflow import estimate as estimate_capacities
+from ...workflow import explore as search_functions
 from ...workflow._choose import choose_basis
-from ...workflow._explore import explore as search_past
-from ...workflow._from_recording import estimate_recording, provenance, rows_of
+from ...workflow._from_recording import provenance, rows_of
 from ..experiment._plan import Plan
 from ._outputs import EstimateOutput
 from ._summary import summary
@@ -105,9 +106,6 @@ class EstimateOptions:
     washout: int | None = option(
         "--washout", type=int, help="Steps unused at the start of each run, with --max-delay."
     )
-    no_growth: bool = option(
-        "--no-growth", is_flag=True, help="Do not estimate the total with fewer samples, too."
-    )
     memory_limit: str | None = option(
         "--memory-limit", help="Memory to use, such as 1GB; files are then read in blocks."
     )
@@ -127,7 +125,6 @@ class EstimateOptions:
             "nan_policy": self.nan_policy,
             "complex_as": self.complex_as,
             "memory_limit": self.memory_limit,
-            "growth": self.in_memory and not self.no_growth,
         }
         if self.washout is not None:
             settings["washout"] = self.washout
@@ -165,7 +162,9 @@ def estimate(
     if not output.quiet:
         announce(files, recording, ChosenBasis(chosen.basis, reasons))
     with warnings_in_checks(), _cluster(how.scheduler) as executor:
-        result = estimate_recording(recording, chosen.basis, executor=executor, **how.settings())
+        result = estimate_capacities(
+            recording, basis=chosen.basis, executor=executor, **how.settings()
+        )
     output.finish(result, ["", *summary(result)])
 
 
@@ -202,7 +201,7 @@ def explore(
     if washout is not None:
         settings["washout"] = washout
     with warnings_in_checks():
-        exploration = search_past(family=chosen.basis.families, **settings)
+        exploration = search_functions(family=chosen.basis.families, **settings)
     metadata = exploration.result.metadata | {"provenance": provenance(recording)}
     result = replace(exploration.result, metadata=metadata)
     how_the_search_went = repr(exploration).partition("\nCapacityResult")[0].split("\n")

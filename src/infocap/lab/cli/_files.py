@@ -11,9 +11,9 @@ from ...basis._product import ProductBasis
 from ...errors import Check, DataError, ParameterError
 from ...recording._recording import Recording
 from ...result._files import is_result, load_result
-from ...workflow._compare import compare as compare_results
-from ...workflow._diagnose import Diagnosis
-from ...workflow._diagnose import diagnose as diagnose_recording
+from ...workflow import Diagnosis
+from ...workflow import compare as compare_results
+from ...workflow import diagnose as diagnose_recording
 from ._estimate import BasisOptions, InputOptions, basis_for
 from ._outputs import (
     PICTURE,
