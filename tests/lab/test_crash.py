@@ -29,7 +29,7 @@ sys.path.insert(0, str(CRASH))
 from device import bench, plan  # noqa: E402
 from power import disk_after, read_log  # noqa: E402
 
-PARTS = ("inputs", "readouts", "index", "repeats", "noise", "reference")
+PARTS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
 
 
 def python(script, *arguments, **options):
@@ -260,8 +260,8 @@ def test_damaged_rows_are_named(sound, tmp_path):
     (tmp_path / "run.db").write_bytes(data)
     recording = infocap.read(tmp_path / "run.db")
     assert "1 entries are left out (sample 17)" in recording.checks[0]
-    assert 17 not in recording.index
-    assert len(recording.index) == 255
+    assert 17 not in recording.design_index
+    assert len(recording.design_index) == 255
 
 
 def bench_row(value):

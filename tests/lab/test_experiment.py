@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from infocap.workflow._analyse import _drift
+from infocap.workflow._from_recording import _drift
 from numpy.testing import assert_allclose
 
 import infocap
@@ -191,7 +191,7 @@ def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_wi
         infocap.estimate(lazy, basis=lower).total,
         infocap.estimate(u, system(u), lower, sample_weight=weights).total,
     )
-    given = infocap.estimate(recording, basis=plan.basis, sample_weight=weights, growth=False)
+    given = infocap.estimate(recording, basis=plan.basis, sample_weight=weights)
     assert_allclose(given.capacity, expected.capacity)
 
 
@@ -259,7 +259,7 @@ def test_inputs_for_other_software_come_back_exactly(tmp_path):
     plan.write_inputs(tmp_path / "inputs.csv")
     story, header, *rows = (tmp_path / "inputs.csv").read_text().splitlines()
     assert json.loads(story.removeprefix("# infocap plan "))["fingerprint"] == plan.fingerprint
-    assert header == "index,u1,u2"
+    assert header == "design_index,u1,u2"
     table = np.array([[float(cell) for cell in row.split(",")] for row in rows])
     assert table[:, 0].tolist() == plan.schedule.codes.tolist()
     assert_allclose(table[:, 1:], plan.schedule.inputs, rtol=0)
@@ -275,7 +275,7 @@ def test_a_store_gives_back_what_it_was_given_in_design_order(tmp_path):
         for index, u in store.pending():
             store.record(index, square(u[None])[0])
         recording = store.recording()
-    assert recording.index.tolist() == list(range(64))
+    assert recording.design_index.tolist() == list(range(64))
     assert_allclose(recording.inputs, PLAN.inputs, rtol=0)
     assert_allclose(recording.readouts, square(PLAN.inputs), rtol=0)
     assert np.argsort(recording.time).tolist() == order
@@ -336,7 +336,7 @@ def test_readers_see_every_acknowledged_row_while_one_writes(tmp_path):
     def look():
         while not stop.is_set():
             before = len(store)
-            seen.append((before, len(infocap.read(path).index)))
+            seen.append((before, len(infocap.read(path).design_index)))
 
     readers = [threading.Thread(target=look) for _ in range(3)]
     for reader in readers:
@@ -404,7 +404,7 @@ def test_an_instrument_that_stays_dead_ends_the_run_and_loses_nothing(tmp_path):
         match=r"failed 4 times at sample \d+ \(OSError: smoke\); everything before is safe",
     ):
         acquire(PLAN, Dying(0), tmp_path / "run.db", wait_s=0, progress=False)
-    assert len(infocap.read(tmp_path / "run.db").index) == 20
+    assert len(infocap.read(tmp_path / "run.db").design_index) == 20
     with pytest.raises(
         DataError,
         match=r"measured with the instrument 'Dying' so far, and this is 'Flaky'.*other_instr",
@@ -447,7 +447,7 @@ def test_an_instrument_that_hangs_is_not_waited_for_for_ever_nor_called_twice_at
     assert inside == [1]  # the run has ended, the call has not
     freed.set()
     assert max(most) == 1
-    assert len(infocap.read(tmp_path / "run.db").index) == 5
+    assert len(infocap.read(tmp_path / "run.db").design_index) == 5
 
 
 def test_ctrl_c_ends_after_the_row_and_the_same_call_goes_on(tmp_path):
@@ -458,9 +458,9 @@ def test_ctrl_c_ends_after_the_row_and_the_same_call_goes_on(tmp_path):
             return super().measure(u)
 
     recording = acquire(PLAN, Interrupted(0), tmp_path / "run.db", progress=False)
-    assert len(recording.index) == 13
+    assert len(recording.design_index) == 13
     again = acquire(PLAN, Flaky(0), tmp_path / "run.db", other_instrument=True, progress=False)
-    assert len(again.index) == 64
+    assert len(again.design_index) == 64
 
 
 def test_a_second_acquisition_into_the_same_store_is_refused(tmp_path):
@@ -471,7 +471,7 @@ def test_a_second_acquisition_into_the_same_store_is_refused(tmp_path):
                     acquire(PLAN, Flaky(0), tmp_path / "run.db", progress=False)
             return super().measure(u)
 
-    assert len(acquire(PLAN, Greedy(0), tmp_path / "run.db", progress=False).index) == 64
+    assert len(acquire(PLAN, Greedy(0), tmp_path / "run.db", progress=False).design_index) == 64
 
 
 def test_a_run_stops_by_itself_when_the_interval_is_narrow_enough(tmp_path):
@@ -479,7 +479,7 @@ def test_a_run_stops_by_itself_when_the_interval_is_narrow_enough(tmp_path):
     recording = acquire(
         plan, SimulatedBench(square), tmp_path / "run.db", until=0.5, progress=False
     )
-    assert 5 < len(recording.index) < 1024
+    assert 5 < len(recording.design_index) < 1024
 
 
 def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
@@ -501,7 +501,7 @@ def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
     bench = simulated(plan)
     assert bench.system.power_dbm == 1.0
     recording = acquire(plan, bench, tmp_path / "run.db", wait_s=0, progress=False)
-    assert len(recording.index) == 256
+    assert len(recording.design_index) == 256
     with pytest.warns(infocap.errors.DataWarning) as caught:
         result = infocap.estimate(recording, basis=plan.basis)
     assert any("the device drifted" in str(one.message) for one in caught)
@@ -623,7 +623,10 @@ def test_part_of_a_spectrum_is_asked_for_again(tmp_path):
             found = super().measure(u)
             return found[:1] if len(self.asked) == 7 and self.asked[tuple(u)] == 1 else found
 
-    assert len(acquire(PLAN, Hasty(0), tmp_path / "run.db", wait_s=0, progress=False).index) == 64
+    assert (
+        len(acquire(PLAN, Hasty(0), tmp_path / "run.db", wait_s=0, progress=False).design_index)
+        == 64
+    )
 
 
 def test_a_driver_that_cannot_recover_or_close_does_not_end_in_a_traceback(tmp_path):
@@ -657,7 +660,7 @@ def test_an_instrument_is_made_only_when_the_store_is_in_order(tmp_path):
     with pytest.raises(DataError, match="belongs to another plan"):
         acquire(PLAN, make, tmp_path / "other.db", progress=False)
     assert made == []
-    assert len(acquire(PLAN, make, tmp_path / "run.db", progress=False).index) == 64
+    assert len(acquire(PLAN, make, tmp_path / "run.db", progress=False).design_index) == 64
     assert made[0].closed
 
 
@@ -701,7 +704,7 @@ def test_a_constant_reference_is_no_drift_and_complex_ones_are_seen_whole(tmp_pa
     u, rng = PLAN.inputs, np.random.default_rng(0)
     x = np.column_stack([u, u**2]) + 0.01 * rng.standard_normal((64, 4))
     still = infocap.Recording(u, x, np.arange(64), reference=np.full((64, 4), 0.1))
-    result = infocap.estimate(still, basis=PLAN.basis, growth=False)
+    result = infocap.estimate(still, basis=PLAN.basis)
     assert result.drift.size == 0
     assert not any("drifted" in check for check in result.checks)
     turning = np.exp(1j * np.linspace(0, 1, 32))[:, None] * np.ones((1, 2))
@@ -712,7 +715,7 @@ def test_a_constant_reference_is_no_drift_and_complex_ones_are_seen_whole(tmp_pa
         u, x[:, :2] + 1j * x[:, 2:], np.arange(64), reference=turning, noise=noise
     )
     with pytest.warns(infocap.errors.DataWarning, match="the device drifted"):
-        result = infocap.estimate(moving, basis=PLAN.basis, growth=False, complex_as="split")
+        result = infocap.estimate(moving, basis=PLAN.basis, complex_as="split")
     assert result.factors is not None
 
 

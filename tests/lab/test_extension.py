@@ -22,7 +22,7 @@ from infocap.lab.experiment._store_file import read_entries
 
 OLD = Path(__file__).parent / "old"
 EVERY_KIND = {"noise_repeats": 3, "repeat_every": 4, "reference_every": 7}
-PARTS = ("inputs", "readouts", "index", "repeats", "noise", "reference")
+PARTS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
 PLANS = {
     "blocks": Plan(n_inputs=2, max_degree=3, n_samples=64, blocks=4, **EVERY_KIND),
     "one block": Plan(n_inputs=2, n_samples=32, dark_every=5, **EVERY_KIND),
@@ -104,7 +104,7 @@ def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_le
     assert first.metadata["stopped"] == "interrupted"
     assert extend(path, 100).n_samples == 112
     assert (
-        len(acquire(plan, stopped_after(70, batch), path, progress=False).index) < 112
+        len(acquire(plan, stopped_after(70, batch), path, progress=False).design_index) < 112
     )  # the plan of the beginning will do
     assert extend(path, 200).n_samples == 208
     recording = acquire(plan, SimulatedBench(noisy, batch=batch), path, progress=False)
@@ -123,7 +123,7 @@ def test_a_longer_plan_extends_the_store_of_the_shorter_one_and_others_do_not(tm
     acquire(plan, SimulatedBench(noisy), path, progress=False)
     known = Plan.from_dict(infocap.read(path).metadata["plan"])
     recording = acquire(known.extended(128), SimulatedBench(noisy), path, progress=False)
-    assert len(recording.index) == 128
+    assert len(recording.design_index) == 128
     with pytest.raises(DataError, match=r"belongs to another plan.*seed 1 there and 2 here"):
         Store(path, Plan(n_inputs=2, max_degree=3, n_samples=64, blocks=4, seed=2, **EVERY_KIND))
     with pytest.raises(
@@ -144,7 +144,11 @@ def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tm
             return super().measure(u, seed)
 
     assert (
-        len(acquire(PLANS["blocks"], Greedy(noisy), tmp_path / "run.db", progress=False).index)
+        len(
+            acquire(
+                PLANS["blocks"], Greedy(noisy), tmp_path / "run.db", progress=False
+            ).design_index
+        )
         == 64
     )
     with pytest.raises(DataError, match="does not exist"):
@@ -163,7 +167,7 @@ def test_an_extension_that_is_damaged_is_rescued_with_all_rows(lost, tmp_path):
     connection.close()
     with pytest.raises(DataError, match=rf"entries are left out \({lost} 1\).*infocap export"):
         Store(path)
-    assert len(infocap.read(path).index) == 128
+    assert len(infocap.read(path).design_index) == 128
     with Store.rescue(path, tmp_path / "new.db") as store:
         assert store.complete
     extend(tmp_path / "new.db", 128)
@@ -204,7 +208,13 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
     environment = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])}
 
     def command(*words):
-        program = [sys.executable, "-P", "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
+        program = [
+            sys.executable,
+            "-P",
+            "-c",
+            "import infocap.lab.cli; infocap.lab.cli.run()",
+            *words,
+        ]
         return subprocess.Popen(
             program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -74,7 +74,7 @@ def test_an_acquisition_goes_on_with_the_next_whole_run(tmp_path):
     recording = acquire(plan, Interrupted(), path, progress=False)
     assert Interrupted.runs == 5
     at_once = acquire(plan, SimulatedBench(NETWORK), tmp_path / "other.db", progress=False)
-    for name in ("inputs", "readouts", "repeats", "index"):
+    for name in ("inputs", "readouts", "repeats", "design_index"):
         assert_array_equal(getattr(recording, name), getattr(at_once, name))
     assert_array_equal(recording.inputs, plan.inputs)
     assert np.isfinite(recording.repeats).all(axis=1).sum() == plan.steps
@@ -128,7 +128,7 @@ def test_the_command_line_plans_and_acquires_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = run(
         "plan",
-        "--sequence",
+        "--max-delay",
         "1:20,2:5",
         "--n-samples",
         2000,

@@ -77,7 +77,7 @@ def test_a_batch_that_fails_is_asked_for_again_and_the_failure_names_its_rows(tm
         DataError, match=r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"
     ):
         acquire(PLAN, Generator({3}), tmp_path / "other.db", retries=0, progress=False)
-    assert len(infocap.read(tmp_path / "other.db").index) == 20
+    assert len(infocap.read(tmp_path / "other.db").design_index) == 20
 
 
 @pytest.mark.parametrize(("gives", "said"), [
@@ -117,7 +117,7 @@ def test_ctrl_c_ends_after_the_batch(tmp_path):
                 os.kill(os.getpid(), signal.SIGINT)
             return super().measure_many(u)
 
-    assert len(acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False).index) == 30
+    assert len(acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False).design_index) == 30
     with pytest.raises(ParameterError, match="batch=0` must be a whole number, 1 or more"):
         acquire(
             PLAN, type("Wrong", (Generator,), {"batch": 0}), tmp_path / "run.db", progress=False
@@ -137,7 +137,9 @@ def test_rows_stored_together_are_all_there_or_none(tmp_path):
             some, [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
         )  # the same twice is no harm
         assert len(store) == 5
-    assert sorted(infocap.read(tmp_path / "run.db").index) == sorted(one.number for one in some)
+    assert sorted(infocap.read(tmp_path / "run.db").design_index) == sorted(
+        one.number for one in some
+    )
 
 
 # --- means, settling
