@@ -162,7 +162,7 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
     }
     if plan.get("weighted"):
         return draw_weighted(basis, n_samples, **settings)[0]
-    if not plan.get("shuffled"):
+    if not plan.get("shuffled", True):
         return former_draw(
             basis, n_samples, settings["design"], settings["seed"], settings["blocks"] or 1
         )

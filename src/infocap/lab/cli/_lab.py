@@ -191,7 +191,7 @@ def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port
             if once or now.complete:
                 return
             time.sleep(every_s)
-            now = status(store, until=until, earlier=now)
+            now = now.refreshed(until)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 
