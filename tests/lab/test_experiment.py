@@ -6,19 +6,18 @@ import shutil
 import signal
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from infocap.workflow._from_recording import _drift
 from numpy.testing import assert_allclose
 
 import infocap
 from infocap.basis import jacobi
 from infocap.errors import DataError, ParameterError
-from infocap.lab import Plan, SimulatedBench, Store, acquire, simulated, status
+from infocap.lab import Plan, SimulatedBench, Store, acquire, status
+from infocap.lab.experiment import simulated
+from infocap.workflow._from_recording import _drift
 
-OLD = Path(__file__).parent / "old"  # what earlier versions wrote
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 
 
@@ -132,39 +131,6 @@ def test_a_plan_is_extended_by_blocks_of_the_same_size(design, n_samples):
     assert again.n_samples == n_samples
     least = min(n_samples, 512)
     assert_allclose(again.inputs[:least], plan.inputs[:least], rtol=0)
-
-
-# --- plans of earlier versions: their files, and what was drawn from them then
-
-
-@pytest.mark.parametrize("name", ["plan", "plan_in_blocks"])
-def test_a_plan_of_an_earlier_version_keeps_its_points_and_its_fingerprint(name, tmp_path):
-    plan = Plan.load(OLD / f"{name}.toml")
-    table = np.loadtxt(OLD / f"{name}.csv", delimiter=",", skiprows=2)
-    story = json.loads(
-        (OLD / f"{name}.csv").read_text().split("\n")[0].removeprefix("# infocap plan ")
-    )
-    for one in (plan, Plan.from_dict(story["plan"]), Plan.load(plan.save(tmp_path / "plan.toml"))):
-        assert_allclose(one.schedule.inputs, table[:, 1:], rtol=0)
-        assert one.schedule.codes.tolist() == table[:, 0].tolist()
-        assert one.fingerprint == story["fingerprint"]
-    assert_allclose(plan.extended(256).inputs[: plan.n_samples], plan.inputs, rtol=0)
-
-
-def test_an_acquisition_begun_with_an_earlier_version_goes_on(tmp_path):
-    path = shutil.copy(OLD / "run.db", tmp_path / "run.db")
-    plan = Plan.load(OLD / "plan_in_blocks.toml")
-    table = np.loadtxt(OLD / "plan_in_blocks.csv", delimiter=",", skiprows=2)
-    with Store(path, plan) as store:
-        assert len(store) == 5
-    recording = acquire(
-        plan,
-        SimulatedBench(lambda u: np.column_stack([u.sum(1), u[:, 0] * u[:, 1]])),
-        path,
-        progress=False,
-    )
-    assert_allclose(recording.inputs, table[np.argsort(table[:, 0]), 1:], rtol=0)
-    assert_allclose(recording.readouts[:, 0], recording.inputs.sum(axis=1))
 
 
 # --- plans with weights
@@ -523,8 +489,10 @@ def test_things_that_are_no_instruments_are_refused(tmp_path):
 # --- how it stands
 
 
-def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path):
-    path, chance = tmp_path / "run.db", np.random.default_rng(0)
+def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "run.db"
+    chance = np.random.default_rng(0)
+    now = [time.time() - 1000]
 
     def noisy(u):
         return square(u[None])[0] + 0.1 * chance.standard_normal(4)
@@ -532,21 +500,23 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path):
     plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1, reference_every=64)
     with Store(path, plan) as store:
         assert status(path).advice == "go on."
-        start = time.time() - 1000
         measurements = list(store.remaining())
-        for k, one in enumerate(measurements[:200]):
-            store.record(one.number, noisy(one.u), one.kind, measured=start + k)
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: now[0])
+            for measurement in measurements[:200]:
+                now[0] += 1.0
+                store.record(measurement.number, noisy(measurement.u), measurement.kind)
         early = status(path)
         assert early.counts["sample"] == (196, 512)
         assert early.rate_hz == pytest.approx(1.0)
         assert early.seconds_left == pytest.approx(len(measurements) - 200)
         assert "is the acquisition still running?" in early.advice or "stop now" in early.advice
         assert early.result.n_samples == 196
-        assert status(path, earlier=early).result is early.result
+        assert early.refreshed().result is early.result
         assert status(path, until=1e-9).advice.startswith("no new row for")
-        for k, one in enumerate(measurements[200:]):
-            store.record(one.number, noisy(one.u), one.kind, measured=start + 200 + k)
-        late = status(path, earlier=early)
+        for measurement in measurements[200:]:
+            store.record(measurement.number, noisy(measurement.u), measurement.kind)
+        late = early.refreshed()
         assert late.complete
         assert late.result.n_samples == 512
         assert late.advice.startswith("complete")

@@ -1,7 +1,6 @@
 """A run that is extended: the same rows as one run of that length, whatever happened on the way."""
 
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,9 +17,8 @@ from numpy.testing import assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire, extend, status
-from infocap.lab.experiment._store_file import read_entries
+from infocap.lab.experiment import read_entries
 
-OLD = Path(__file__).parent / "old"
 EVERY_KIND = {"noise_repeats": 3, "repeat_every": 4, "reference_every": 7}
 PARTS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
 PLANS = {
@@ -32,7 +30,6 @@ PLANS = {
     "weighted": Plan(
         family="hermite", n_inputs=2, max_degree=6, n_samples=64, blocks=4, **EVERY_KIND
     ),
-    "earlier": Plan.load(OLD / "plan.toml"),
     "sequence": Plan(max_delay={1: 5}, n_samples=60, runs=3, repeat_every=2),
 }
 
@@ -130,9 +127,9 @@ def test_a_longer_plan_extends_the_store_of_the_shorter_one_and_others_do_not(tm
         ParameterError, match=r"n_samples=100` is less than the 128 .* can only grow"
     ):
         extend(path, 100)
-    before = read_entries(path).entries
+    n_plans = len(read_entries(path).plans)
     assert extend(path, 128).n_samples == 128
-    assert read_entries(path).entries == before
+    assert len(read_entries(path).plans) == n_plans
 
 
 def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tmp_path):
@@ -165,26 +162,13 @@ def test_an_extension_that_is_damaged_is_rescued_with_all_rows(lost, tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE entry SET crc = crc + 1 WHERE kind = ? AND number = 1", (lost,))
     connection.close()
-    with pytest.raises(DataError, match=rf"entries are left out \({lost} 1\).*infocap export"):
+    with pytest.raises(DataError, match=rf"rows are left out \({lost} 1\).*infocap export"):
         Store(path)
     assert len(infocap.read(path).design_index) == 128
     with Store.rescue(path, tmp_path / "new.db") as store:
         assert store.complete
     extend(tmp_path / "new.db", 128)
     assert same(acquire(plan, SimulatedBench(noisy), tmp_path / "new.db", progress=False), whole)
-
-
-def test_a_store_of_an_earlier_version_is_extended(tmp_path):
-    path = shutil.copy(OLD / "run.db", tmp_path / "run.db")
-    plan = Plan.load(OLD / "plan_in_blocks.toml")
-    longer = extend(path, 2 * plan.n_samples)
-
-    def system(u):
-        return np.column_stack([u.sum(1), u[:, 0] * u[:, 1]])
-
-    recording = acquire(plan, SimulatedBench(system), path, progress=False)
-    assert_array_equal(recording.inputs, longer.inputs)
-    assert_array_equal(recording.inputs[: plan.n_samples], plan.inputs)
 
 
 DRIVER = """
@@ -251,6 +235,6 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
 
 def stored():
     try:
-        return len(read_entries(Path("run.db")).times)
+        return len(read_entries(Path("run.db")).measurements)
     except DataError:  # the process has only just begun it
         return 0

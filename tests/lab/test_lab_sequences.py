@@ -41,11 +41,6 @@ def test_a_plan_of_runs_survives_its_file(tmp_path):
     assert abs(np.corrcoef(plan.inputs[1:, 0], plan.inputs[:-1, 0])[0, 1]) < 0.1
 
 
-def test_plans_without_memory_keep_their_fingerprint():
-    known = "3ea4b157467a"
-    assert Plan(n_inputs=2, max_degree=8, n_samples=1024, seed=1).fingerprint.startswith(known)
-
-
 def test_longer_plans_have_more_runs_of_the_same_length():
     plan = sequence()
     longer = plan.extended(4500)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire
-from infocap.lab.experiment._store_file import read_entries
+from infocap.lab.experiment import read_entries
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 NETWORK = infocap.systems.EchoState(8, noise=0.01)
@@ -97,7 +97,7 @@ def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stor
 
     with pytest.raises(DataError, match=said):
         acquire(PLAN, Device(), tmp_path / "run.db", retries=0, progress=False)
-    assert len(read_entries(tmp_path / "run.db").times) == 0
+    assert read_entries(tmp_path / "run.db").measurements == []
 
 
 def test_a_device_with_memory_gets_several_runs_at_once(tmp_path):
@@ -131,11 +131,10 @@ def test_rows_stored_together_are_all_there_or_none(tmp_path):
         with pytest.raises(
             DataError, match=f"sample {some[3].number} is stored already with other readouts"
         ):
-            store.record_many(some, np.zeros((5, 2)))
+            store.record_many(store.with_readouts(some, np.zeros((5, 2))))
         assert len(store) == 1
-        store.record_many(
-            some, [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
-        )  # the same twice is no harm
+        readouts = [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
+        store.record_many(store.with_readouts(some, readouts))  # the same twice is no harm
         assert len(store) == 5
     assert sorted(infocap.read(tmp_path / "run.db").design_index) == sorted(
         one.number for one in some
@@ -295,11 +294,8 @@ def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measur
         == "21 measurements with the source off: from each other one, the latest before it was subtracted."
     )
     assert recording.checks[0].found == {"dark": 21}
-    raw = [
-        entry.content[1]
-        for entry in read_entries(tmp_path / "run.db").entries.values()
-        if entry.kind == "sample"
-    ]
+    measurements = read_entries(tmp_path / "run.db").measurements
+    raw = [measured.readouts for measured in measurements if measured.kind == "sample"]
     assert np.min(raw) > 4
     kept = infocap.read(recording.save(tmp_path / "run.nc"))
     assert_array_equal(kept.readouts, recording.readouts)
@@ -429,9 +425,10 @@ def test_a_finished_plan_opens_no_instrument_unless_the_last_run_crashed(tmp_pat
     path = tmp_path / "run.db"
     first = acquire(PLAN, Device, path, progress=False)
     assert made == ["made", "safe"]
-    before, again = read_entries(path).entries, acquire(PLAN, Device, path, progress=False)
+    events = read_entries(path).events
+    again = acquire(PLAN, Device, path, progress=False)
     assert made == ["made", "safe"]
-    assert read_entries(path).entries == before
+    assert read_entries(path).events == events
     assert_array_equal(again.readouts, first.readouts)
     with Store(path) as store:
         store.note(
