@@ -50,11 +50,11 @@ def acquire(
     other_instrument: bool = False,
     progress: bool = True,
 ) -> Recording:
-    """Measure everything in the plan that the store does not hold yet, and return what it then holds.
+    """Measure everything in the plan that the store does not hold yet; return what it then holds.
 
     Each measurement is on the disk before the next begins: after a crash, a power cut or Ctrl-C the
-    same call goes on from there. Ctrl-C ends the run after the measurement under way, as SIGTERM and
-    SIGHUP do.
+    same call goes on from there. Ctrl-C ends the run after the measurement under way, as SIGTERM
+    and SIGHUP do.
 
     Parameters
     ----------

@@ -36,21 +36,21 @@ class Instrument(Protocol):
     **What measure takes and returns.** It gets the inputs, (inputs,), and returns the readouts,
     (channels,); of a device with memory, those of a whole run: (steps, inputs) and
     (steps, channels). It may return a pair in place of the readouts: these, and a dictionary of
-    extra values of that moment, such as ``{"Temperature [K]": 293.1}``, which are kept with the row.
+    extra values of that moment, such as ``{"Temperature [K]": 293.1}``. They are kept with the row.
 
-    **Methods that are called where they are there.** ``measure_many(u)``, for a generator that plays
-    a sequence or a scope that takes frames, gets (rows, inputs) and returns (rows, channels), as
-    many rows at once as the attribute ``batch`` says, else 64. ``dark()`` reads with the source off,
-    for plans with `dark_every`. ``recover()`` comes before a failed measurement is tried again.
-    ``safe()``, which should switch off what may do harm, and then ``close()`` come at the end of an
-    acquisition, however it ends. After a crash, which calls nothing, the next acquisition begins
-    with ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one
-    instrument from another; without it the name of the class does.
+    **Methods that are called where they are there.** ``measure_many(u)``, for a generator that
+    plays a sequence or a scope that takes frames, gets (rows, inputs) and returns (rows, channels).
+    It gets as many rows at once as the attribute ``batch`` says, else 64. ``dark()`` reads with the
+    source off, for plans with `dark_every`. ``recover()`` comes before a failed measurement is
+    tried again. ``safe()``, which should switch off what may do harm, and then ``close()`` come at
+    the end of an acquisition, however it ends. After a crash, which calls nothing, the next
+    acquisition begins with ``safe()`` and ``recover()``. A text ``identity``, such as a serial
+    number, tells one instrument from another; without it the name of the class does.
 
     **Parameters that are passed where a method has them.** ``settle_s`` and ``averages`` of the
-    plan, to wait after setting the inputs and to average by itself; without ``averages`` it is asked
-    so many times, and the mean is stored. ``seed`` belongs to the measurement (for `measure_many` it
-    is a list of them): simulated noise is then the same after a restart.
+    plan, to wait after setting the inputs and to average by itself; without ``averages`` it is
+    asked so many times, and the mean is stored. ``seed`` belongs to the measurement (for
+    `measure_many` it is a list of seeds): simulated noise is then the same after a restart.
 
     Examples
     --------

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,21 +66,21 @@ NOT_FOR_SEQUENCES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to measure: inputs of a distribution, a design, an order, and repeats that tell the noise.
+    """What to measure: inputs of a distribution, a design, an order, and repeats to tell the noise.
 
     Parameters
     ----------
     family, n_inputs, max_degree, domain, index_set, max_interactions
         The basis, as for `product_basis`; also the distribution of the inputs. With
-        `infocap.inputs(...)` as family, which names each input, there are as many inputs as it names.
+        `infocap.inputs(...)` as family, there are as many inputs as it names.
     n_samples, seed, design, blocks
         The design, as for `draw`; the number of blocks is kept in the plan's file.
     weighted
         Draw as `draw_weighted` does. By default where a function has E[y^4] above a tenth of the
         samples; `estimate` then finds the weights by itself.
     max_delay, runs, washout
-        For a device with memory: the largest delay by degree, as for `delayed_basis`. The inputs are
-        then `runs` sequences, of `washout` time steps and an equal share of `n_samples` each. A
+        For a device with memory: the largest delay by degree, as for `delayed_basis`. The inputs
+        are then `runs` sequences, of `washout` time steps and an equal share of `n_samples` each. A
         measurement is a whole run: a device with memory cannot go on in the middle of a run, so an
         acquisition goes on with the next.
     order
@@ -90,8 +91,8 @@ class Plan:
         The number of measurements at one constant input, before all others. By default the input is
         the upper quartile of every input: in the middle many a device is dark.
     repeat_every
-        One input in `repeat_every`, chosen at random, is measured twice, the second time at a random
-        moment.
+        One input in `repeat_every`, chosen at random, is measured twice, the second time at a
+        random moment.
     reference_every, reference_input
         After so many measurements comes one at a constant input, which shows drift.
     dark_every
@@ -99,7 +100,7 @@ class Plan:
         instrument. The latest is subtracted from the readouts of a recording; the store keeps both
         as they were measured.
     averages, settle_s
-        A measurement is the mean of `averages` readings, `settle_s` seconds after its input was set.
+        A measurement is the mean of `averages` readings, `settle_s` seconds after its input is set.
     extends
         The number of samples of the plan that this plan extends, as `extended` sets it; 0 for none.
     n_readouts
@@ -245,10 +246,8 @@ class Plan:
         return f"{title}{functions} {how}, seed {self.seed}, fingerprint {fingerprint}"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the sentence of `in_words` and a table of the inputs."""
-        from ..report._notebook import notebook
-
-        return notebook(self)
+        """Return what a notebook shows: HTML from the report, which is loaded by name."""
+        return str(import_module("infocap.lab.report").notebook(self))
 
     # Longer plans.
 
@@ -431,7 +430,7 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
 
 
 def _plain_family(family: Any) -> Any:
-    """Return families as plain data; the basis refuses what is no family and no name of a family."""
+    """Return families as plain data; the basis refuses what is no family and no name of one."""
     if isinstance(family, list | tuple):
         return tuple(_plain_family(item) for item in family)
     if isinstance(family, dict):
@@ -502,7 +501,7 @@ def _check_size(plan: Plan) -> None:
 
 
 def _design_entries(plan: Plan) -> dict[str, Any]:
-    """Return the entries of the design that follow from the basis: the blocks, and if it has weights.
+    """Return the number of blocks and whether inputs are weighted, which follow from the basis.
 
     The basis refuses families, degrees and domains that have no meaning.
     """

@@ -56,8 +56,8 @@ class RetryingInstrument:
         measure_many = getattr(self.instrument, "measure_many", None)
         if not callable(measure) and not callable(measure_many):
             raise ParameterError(
-                f"`instrument={self.instrument!r}` has no method measure(u); give one, or a function "
-                "of nothing or of `plan` that makes one, or wrap a simulator: "
+                f"`instrument={self.instrument!r}` has no method measure(u); give one, or a "
+                "function of nothing or of `plan` that makes one, or wrap a simulator: "
                 "lab.SimulatedBench(system)."
             )
         identity = getattr(self.instrument, "identity", None)
@@ -250,10 +250,12 @@ def _noise_seed(plan: Plan, measurement: Measurement, n_earlier: int) -> np.rand
 
 def _extra_by_row(extra: Mapping[str, Any], n_rows: int) -> list[dict[str, float]]:
     """Return extra values row by row; a single number is that of all rows."""
-    columns = {}
+    rows: list[dict[str, float]] = [{} for _ in range(n_rows)]
     for name, values in extra.items():
-        columns[str(name)] = np.broadcast_to(np.asarray(values, float), n_rows)
-    return [{name: float(values[row]) for name, values in columns.items()} for row in range(n_rows)]
+        column = np.broadcast_to(np.asarray(values, float), n_rows)
+        for row, value in zip(rows, column.tolist(), strict=True):
+            row[str(name)] = value
+    return rows
 
 
 def _mean(readings: Sequence[Sequence[Measurement]]) -> list[Measurement]:

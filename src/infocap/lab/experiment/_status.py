@@ -23,8 +23,8 @@ from ._store_row import BEGUN, ENDED
 
 # The rate is that of the last so many measurements: a run slows down and speeds up.
 N_RECENT = 200
-# Capacities are estimated again when there are so many times more samples; fewer would hardly change
-# them.
+# Capacities are estimated again when there are so many times more samples; fewer would hardly
+# change them.
 MIN_GROWTH = 1.05
 # With fewer samples per readout no capacity means anything.
 MIN_SAMPLES_PER_READOUT = 2

@@ -151,9 +151,10 @@ class Store:
     # What is left to measure.
 
     def pending(self) -> Iterator[tuple[int, Floats]]:
-        """Return design index and inputs of the samples not yet stored, in the order of acquisition.
+        """Return design index and inputs of the samples not yet stored.
 
-        Repeats, noise and references are skipped; `remaining` has them too.
+        They come in the order of acquisition. Repeats, noise and references are skipped;
+        `remaining` has them too.
         """
         for measurement in self.remaining():
             if measurement.kind == Kind.SAMPLE:
@@ -297,9 +298,9 @@ class Store:
         except sqlite3.Error as problem:
             free_mb = shutil.disk_usage(self.path.parent).free / 1e6
             raise DataError(
-                f"{rows[0].name} could not be stored ({problem}; {free_mb:,.0f} MB are free there); "
-                f"the {len(self)} measurements before it are safe in {self.path}. Make room, then "
-                "give the same command again to go on."
+                f"{rows[0].name} could not be stored ({problem}; {free_mb:,.0f} MB are free "
+                f"there); the {len(self)} measurements before it are safe in {self.path}. Make "
+                "room, then give the same command again to go on."
             ) from None
 
     def _refuse_deleted(self) -> None:

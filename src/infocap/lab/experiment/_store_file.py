@@ -123,7 +123,7 @@ class StoreContents:
             self.measurements.append(row.measurement())
 
     def checks(self, path: Path) -> tuple[Check, ...]:
-        """Return what is amiss: damage, failures of the instrument, and a clock that was set back."""
+        """Return what is amiss: damage, failures of the instrument, a clock that was set back."""
         checks = []
         if not self.is_sound:
             checks.append(Check(self.damage(path)))
@@ -133,8 +133,8 @@ class StoreContents:
         if not self.clock_is_right:
             checks.append(
                 Check(
-                    "the clock jumped back during the run, or did not tell seconds: rows are in the "
-                    "order stored.",
+                    "the clock jumped back during the run, or did not tell seconds: rows are in "
+                    "the order stored.",
                     kind="note",
                 )
             )
@@ -147,8 +147,8 @@ class StoreContents:
         lost_end = ", rows after the last one that can be read are lost" if self.problem else ""
         return (
             f"{path.name} is damaged ({reason}): {len(self.left_out)} rows are left out{names}"
-            f"{lost_end}, {len(self.measurements)} measurements are whole; make a new store of them "
-            "with `infocap export` to another .db file, and go on there."
+            f"{lost_end}, {len(self.measurements)} measurements are whole; make a new store of "
+            "them with `infocap export` to another .db file, and go on there."
         )
 
 
@@ -331,36 +331,22 @@ def to_recording(contents: StoreContents, path: Path) -> Recording:
 
 
 def _to_recording(contents: StoreContents, path: Path) -> Recording:
-    provenance = dict(contents.provenance)
+    provenance = _provenance_with_times(contents)
     plan = provenance.get("plan", {})
-    checks = list(contents.checks(path))
+    channel = plan.get("channel", ())
     rows = _rows(contents, plan)
     _refuse_unequal(path, "inputs", rows.inputs)
     _refuse_unequal(path, "channels", rows.readouts)
-
-    if contents.measurements and contents.clock_is_right:
-        first = datetime.fromtimestamp(contents.times.min(), UTC)
-        last = datetime.fromtimestamp(contents.times.max(), UTC)
-        provenance["measured"] = [
-            first.isoformat(timespec="seconds"),
-            last.isoformat(timespec="seconds"),
-        ]
-    n_dark = rows.design_index.count(DARK)
-    if n_dark:
-        checks.append(
-            Check(
-                f"{n_dark} measurements with the source off: from each other one, the latest before "
-                "it was subtracted.",
-                kind="note",
-                dark=n_dark,
-            )
-        )
-    channel = plan.get("channel", ())
+    u = np.empty((0, plan.get("n_inputs", 0)))
+    x = np.empty((0, len(channel)))
+    if rows.inputs:
+        u = np.array(rows.inputs)
+        x = np.array(rows.readouts)
     extra_names, extra = rows.extra_values()
     return by_index(
         path,
-        np.array(rows.inputs) if rows.inputs else np.empty((0, plan.get("n_inputs", 0))),
-        np.array(rows.readouts) if rows.readouts else np.empty((0, len(channel))),
+        u,
+        x,
         np.array(rows.design_index, dtype=int),
         np.array(rows.times),
         extra,
@@ -369,8 +355,30 @@ def _to_recording(contents: StoreContents, path: Path) -> Recording:
         channel=tuple(map(str, channel)),
         metadata=provenance,
         input_unit=str(plan.get("input_unit", "")),
-        checks=tuple(checks),
+        checks=(*contents.checks(path), *_dark_notes(rows)),
     )
+
+
+def _provenance_with_times(contents: StoreContents) -> dict[str, Any]:
+    """Return the plan and how the store began, with the times of the first and last measurement."""
+    provenance = dict(contents.provenance)
+    if contents.measurements and contents.clock_is_right:
+        first = datetime.fromtimestamp(contents.times.min(), UTC)
+        last = datetime.fromtimestamp(contents.times.max(), UTC)
+        provenance["measured"] = [end.isoformat(timespec="seconds") for end in (first, last)]
+    return provenance
+
+
+def _dark_notes(rows: "_Rows") -> list[Check]:
+    """Return a note on dark levels, if there are any; `by_index` subtracts them."""
+    n_dark = rows.design_index.count(DARK)
+    if n_dark == 0:
+        return []
+    text = (
+        f"{n_dark} measurements with the source off: from each other one, the latest before it was "
+        "subtracted."
+    )
+    return [Check(text, kind="note", dark=n_dark)]
 
 
 @dataclass
