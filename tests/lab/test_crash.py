@@ -228,7 +228,8 @@ def stored_or_refusal(path):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_flipped_bytes_are_found_and_nothing_false_is_believed(seed, sound, tmp_path):
-    data, values = bytearray(sound[0]), sound[1]
+    data = bytearray(sound[0])
+    values = sound[1]
     chance = random.Random(seed)
     pages = {chance.randrange(len(data)) // PAGE_BYTES for _ in range(chance.choice((1, 2, 5)))}
     for page in pages:
@@ -254,7 +255,8 @@ def test_flipped_bytes_are_found_and_nothing_false_is_believed(seed, sound, tmp_
 
 @pytest.mark.parametrize("number", [3, 100, 200])
 def test_a_page_that_is_lost_costs_only_the_rows_on_it(number, sound, tmp_path):
-    data, values = bytearray(sound[0]), sound[1]
+    data = bytearray(sound[0])
+    values = sound[1]
     start = page_of(data, values[f"sample {number}"]) * PAGE_BYTES
     data[start : start + PAGE_BYTES] = b"\xff" * PAGE_BYTES
     path = tmp_path / "run.db"
@@ -280,7 +282,8 @@ def test_damaged_rows_are_named(sound, tmp_path):
 
 
 def test_a_repeat_whose_sample_is_damaged_is_left_out_with_it(sound, tmp_path):
-    data, values = bytearray(sound[0]), sound[1]
+    data = bytearray(sound[0])
+    values = sound[1]
     number = next(name.split()[1] for name in values if name.startswith("repeat"))
     data[data.index(bytes.fromhex(values[f"sample {number}"]))] ^= 1
     (tmp_path / "run.db").write_bytes(data)
@@ -299,7 +302,8 @@ def test_a_truncated_store_gives_back_what_is_left(share, sound, tmp_path):
 
 
 def test_a_rescued_store_goes_on_to_the_same_end(sound, whole, tmp_path):
-    data, values = bytearray(sound[0]), sound[1]
+    data = bytearray(sound[0])
+    values = sound[1]
     start = page_of(data, values["sample 100"]) * PAGE_BYTES
     data[start : start + PAGE_BYTES] = b"\xff" * PAGE_BYTES
     (tmp_path / "run.db").write_bytes(data)

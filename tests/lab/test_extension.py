@@ -20,7 +20,7 @@ from infocap.lab import Plan, SimulatedBench, Store, acquire, extend, status
 from infocap.lab.experiment import read_entries
 
 EVERY_KIND = {"noise_repeats": 3, "repeat_every": 4, "reference_every": 7}
-PARTS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
+ARRAYS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
 PLANS = {
     "blocks": Plan(n_inputs=2, max_degree=3, n_samples=64, blocks=4, **EVERY_KIND),
     "one block": Plan(n_inputs=2, n_samples=32, dark_every=5, **EVERY_KIND),
@@ -35,14 +35,14 @@ PLANS = {
 
 
 def noisy(u, seed=None):
-    return np.tanh(u @ np.linspace(-1, 1, 12).reshape(2, 6)) + 0.01 * np.random.default_rng(
-        seed
-    ).normal(size=(len(u), 6))
+    noise = 0.01 * np.random.default_rng(seed).normal(size=(len(u), 6))
+    return np.tanh(u @ np.linspace(-1, 1, 12).reshape(2, 6)) + noise
 
 
-def same(one, other):
+def same(recording, other):
     return all(
-        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in PARTS
+        np.array_equal(getattr(recording, name), getattr(other, name), equal_nan=True)
+        for name in ARRAYS
     )
 
 
@@ -65,8 +65,11 @@ def test_an_extended_plan_begins_with_the_shorter_one_and_forgets_the_lengths_in
         assert not short.is_extension_of(long)
     samples = [number for kind, number in long.schedule.names if kind == "sample"]
     assert sorted(samples) == list(range(long.runs or long.n_samples))
-    again = [number for kind, number in long.schedule.names if kind == "repeat"]
-    assert len(again) >= len(samples) // plan.repeat_every if plan.repeat_every else not again
+    repeated = [number for kind, number in long.schedule.names if kind == "repeat"]
+    if plan.repeat_every:
+        assert len(repeated) >= len(samples) // plan.repeat_every
+    else:
+        assert repeated == []
 
 
 def test_an_extended_plan_survives_its_file_and_a_plan_that_was_not_keeps_its_fingerprint(tmp_path):
@@ -96,7 +99,8 @@ def stopped_after(count, batch=1):
 def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_length(
     batch, tmp_path
 ):
-    plan, path = PLANS["blocks"], tmp_path / "run.db"
+    plan = PLANS["blocks"]
+    path = tmp_path / "run.db"
     first = acquire(plan, stopped_after(40, batch), path, progress=False)
     assert first.metadata["stopped"] == "interrupted"
     assert extend(path, 100).n_samples == 112
@@ -111,12 +115,13 @@ def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_le
     assert same(recording, at_once)
     assert_array_equal(np.argsort(recording.time), np.argsort(at_once.time))
     assert recording.metadata["plan"] == at_once.metadata["plan"]
-    assert [one["n_samples"] for one in recording.metadata["extended"]] == [112, 208]
+    assert [extension["n_samples"] for extension in recording.metadata["extended"]] == [112, 208]
     assert status(path).complete
 
 
 def test_a_longer_plan_extends_the_store_of_the_shorter_one_and_others_do_not(tmp_path):
-    plan, path = PLANS["blocks"], tmp_path / "run.db"
+    plan = PLANS["blocks"]
+    path = tmp_path / "run.db"
     acquire(plan, SimulatedBench(noisy), path, progress=False)
     known = Plan.from_dict(infocap.read(path).metadata["plan"])
     recording = acquire(known.extended(128), SimulatedBench(noisy), path, progress=False)
@@ -155,7 +160,8 @@ def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tm
 
 @pytest.mark.parametrize("lost", ["plan", "schedule"])
 def test_an_extension_that_is_damaged_is_rescued_with_all_rows(lost, tmp_path):
-    plan, path = PLANS["blocks"], tmp_path / "run.db"
+    plan = PLANS["blocks"]
+    path = tmp_path / "run.db"
     acquire(plan, SimulatedBench(noisy), path, progress=False)
     extend(path, 128)
     whole = acquire(plan, SimulatedBench(noisy), path, progress=False)
@@ -211,11 +217,11 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
     order = ("acquire", "plan.toml", "--instrument", "driver:Device", "-o", "run.db", "--quiet")
     for n_samples in (64, 96, 160):
         killed = command(*order)
-        while killed.poll() is None and not (Path("run.db").exists() and stored() > n_samples - 50):
+        while killed.poll() is None and n_stored() <= n_samples - 50:
             time.sleep(0.01)
         killed.kill()
         killed.communicate()
-        assert stored() < len(plan.extended(n_samples).schedule)
+        assert n_stored() < len(plan.extended(n_samples).schedule)
         if n_samples < 160:
             longer = {64: 96, 96: 160}[n_samples]
             said = done("extend", "run.db", "--n-samples", str(longer))
@@ -233,7 +239,7 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
     assert "complete: all that was planned is stored" in done("watch", "run.db", "--once")
 
 
-def stored():
+def n_stored():
     try:
         return len(read_entries(Path("run.db")).measurements)
     except DataError:  # the process has only just begun it

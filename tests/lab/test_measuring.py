@@ -19,7 +19,8 @@ NETWORK = infocap.systems.EchoState(8, noise=0.01)
 
 
 def noisy(u, seed=None):
-    return np.column_stack([u, u**2]) + np.random.default_rng(seed).normal(size=(len(u), 4))
+    noise = np.random.default_rng(seed).normal(size=(len(u), 4))
+    return np.column_stack([u, u**2]) + noise
 
 
 class Generator:
@@ -28,7 +29,8 @@ class Generator:
     batch = 10
 
     def __init__(self, failing=()):
-        self.sizes, self.failing = [], set(failing)
+        self.sizes = []
+        self.failing = set(failing)
 
     def measure_many(self, u):
         self.sizes.append(len(u))
@@ -102,12 +104,10 @@ def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stor
 
 def test_a_device_with_memory_gets_several_runs_at_once(tmp_path):
     plan = Plan(max_delay={1: 5}, n_samples=80, runs=4, repeat_every=2, seed=1)
-    one, many = (
-        acquire(plan, SimulatedBench(NETWORK, batch=b), tmp_path / f"{b}.db", progress=False)
-        for b in (1, 4)
-    )
-    assert one.readouts.tobytes() == many.readouts.tobytes()
-    assert one.repeats.tobytes() == many.repeats.tobytes()
+    single = acquire(plan, SimulatedBench(NETWORK), tmp_path / "1.db", progress=False)
+    batched = acquire(plan, SimulatedBench(NETWORK, batch=4), tmp_path / "4.db", progress=False)
+    assert single.readouts.tobytes() == batched.readouts.tobytes()
+    assert single.repeats.tobytes() == batched.repeats.tobytes()
 
 
 def test_ctrl_c_ends_after_the_batch(tmp_path):
@@ -188,7 +188,8 @@ def test_a_reading_that_fails_is_asked_for_again_without_the_others_of_its_mean(
                 raise OSError("no answer")
             return u
 
-    plan, device = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=100), Shaky()
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=100)
+    device = Shaky()
     recording = acquire(plan, device, tmp_path / "run.db", wait_s=0, progress=False)
     assert_allclose(recording.readouts, plan.inputs, rtol=1e-12)
     assert device.count < 1800  # a tenth of all failed
