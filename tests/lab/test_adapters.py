@@ -94,7 +94,8 @@ def test_pymeasure_instruments_are_set_and_read_by_the_names_of_their_properties
 
 
 def test_a_driver_of_pymeasure_sends_what_its_protocol_says():
-    instruments, protocols = library("pymeasure.instruments"), library("pymeasure.test")
+    instruments = library("pymeasure.instruments")
+    protocols = library("pymeasure.test")
 
     class Source(instruments.Instrument):
         voltage = instruments.Instrument.control("VOLT?", "VOLT %g", "Control the voltage.")

@@ -5,6 +5,7 @@ import os
 import random
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,24 +16,22 @@ import pytest
 import infocap
 from infocap.errors import DataError
 from infocap.lab import Store, acquire
-from infocap.lab.experiment._store_file import (
-    MEASURED,
-    StoreContents,
-    read_entries,
-    records,
-    unpack,
-)
+from infocap.lab.experiment import read_entries
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))
 
-from device import bench, plan  # noqa: E402
+from device import acknowledged, bench, plan, stored  # noqa: E402
 from power import disk_after, read_log  # noqa: E402
 
-PARTS = ("inputs", "readouts", "index", "repeats", "noise", "reference")
+ARRAYS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
+PAGE_BYTES = 4096
+# A row of the small plan holds 5 bytes of header, 2 inputs and 20 readouts of 8 bytes.
+MAX_ROWS_PER_PAGE = PAGE_BYTES // (5 + 8 * 22)
 
 
 def python(script, *arguments, **options):
+    """Run a script of the crash tests as a process of its own."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(infocap.__file__).parents[1]),
@@ -49,32 +48,26 @@ def python(script, *arguments, **options):
     )
 
 
-def stored(path):
-    return {
-        (entry.kind, str(entry.number)): unpack(entry.data)[1].tobytes().hex()
-        for entry in read_entries(path).entries.values()
-        if entry.kind in MEASURED
-    }
+def told_before(steps):
+    """Return what was acknowledged in these steps of a log of the disk."""
+    lines = b"".join(step.data for step in steps if step.path.endswith("/told"))
+    return acknowledged(lines.decode())
 
 
-def told(text):
-    lines = [line.split(" ") for line in text.split("\n")[:-1]]
-    return {(kind, number): value for kind, number, value in lines}
-
-
-def same_bytes(one, other):
-    return all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in PARTS)
+def same_bytes(recording, other):
+    return all(
+        getattr(recording, name).tobytes() == getattr(other, name).tobytes() for name in ARRAYS
+    )
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The acquisition that nothing interrupts."""
-    return {
-        size: acquire(
-            plan(size), bench(), tmp_path_factory.mktemp("whole") / "run.db", progress=False
-        )
-        for size in ("small", "large")
-    }
+    """The acquisitions that nothing interrupts."""
+    recordings = {}
+    for size in ("small", "large"):
+        path = tmp_path_factory.mktemp("whole") / "run.db"
+        recordings[size] = acquire(plan(size), bench(), path, progress=False)
+    return recordings
 
 
 @pytest.mark.parametrize("kills", [40, pytest.param(500, marks=pytest.mark.slow)])
@@ -125,20 +118,18 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, 
     chance = random.Random(3)
     for cut in range(cuts):
         at = chance.randrange(len(steps))
-        before = b"".join(step.data for step in steps[:at] if step.path.endswith("/told")).decode()
         again = tmp_path / f"cut{cut}"
         again.mkdir()
         for name, content in disk_after(steps[:at], cut, str(disk)).items():
             if content is not None and not name.endswith("/told"):
                 (again / Path(name).name).write_bytes(content)
-        promised = told(before)
+        promised = told_before(steps[:at])
         if promised:
             values = stored(again / "run.db")
-            assert read_entries(again / "run.db").sound
+            assert read_entries(again / "run.db").is_sound
             assert promised.items() <= values.items()
-            assert len(values) % batch == 0 or len(values) == len(
-                plan("large").schedule
-            )  # no part of a batch
+            n_planned = len(plan("large").schedule)
+            assert len(values) % batch == 0 or len(values) == n_planned  # no part of a batch
         if cut % (cuts // 4) == 0:  # and the run goes on from there, to the same end
             assert same_bytes(
                 acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"]
@@ -167,9 +158,7 @@ def test_the_replay_would_notice_a_store_that_does_not_wait_for_the_disk(shim, t
     assert done.returncode == 0, done.stderr
     steps = read_log(log)
     at = max(k for k, step in enumerate(steps) if step.path.endswith("/told"))
-    promised = told(
-        b"".join(step.data for step in steps[:at] if step.path.endswith("/told")).decode()
-    )
+    promised = told_before(steps[:at])
     left = disk_after(steps[:at], 0, str(disk))
     (tmp_path / "run.db").write_bytes(left.get(f"{disk}/run.db") or b"")
     try:
@@ -191,7 +180,7 @@ def test_a_full_disk_loses_nothing_and_says_what_to_do(room, shim, whole, tmp_pa
     assert done.returncode == 3, (done.stdout, done.stderr)
     assert "full" in done.stdout
     assert "safe" in done.stdout or "nothing was measured yet" in done.stdout
-    promised = told((tmp_path / "told").read_text())
+    promised = acknowledged((tmp_path / "told").read_text())
     if promised:
         assert promised.items() <= stored(tmp_path / "run.db").items()
         assert infocap.read(tmp_path / "run.db").checks == ()
@@ -210,7 +199,7 @@ def test_a_file_that_may_not_grow_loses_nothing_either(whole, tmp_path):
     done = python("acquire_and_tell.py", tmp_path, "small", preexec_fn=limit)
     assert done.returncode == 3, done.stderr
     assert "Make room, then give the same command again" in done.stdout
-    promised = told((tmp_path / "told").read_text())
+    promised = acknowledged((tmp_path / "told").read_text())
     assert len(promised) > 10
     assert promised.items() <= stored(tmp_path / "run.db").items()
     assert same_bytes(acquire(plan(), bench(), tmp_path / "run.db", progress=False), whole["small"])
@@ -218,54 +207,88 @@ def test_a_file_that_may_not_grow_loses_nothing_either(whole, tmp_path):
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
+    """The bytes of a store that is whole, and its readouts by name."""
     path = tmp_path_factory.mktemp("sound") / "run.db"
     acquire(plan(), bench(), path, progress=False)
     return path.read_bytes(), stored(path)
 
 
+def page_of(data, value):
+    """Return the number of the page on which readouts stand, given as hexadecimal text."""
+    return data.index(bytes.fromhex(value)) // PAGE_BYTES
+
+
+def stored_or_refusal(path):
+    """Return the readouts in a store by name, or None and the error that refuses the file."""
+    try:
+        return stored(path), ""
+    except DataError as problem:
+        return None, str(problem)
+
+
 @pytest.mark.parametrize("seed", range(60))
-def test_flipped_bytes_are_found_and_the_rest_is_recovered(seed, sound, tmp_path):
-    data, values = bytearray(sound[0]), sound[1]
+def test_flipped_bytes_are_found_and_nothing_false_is_believed(seed, sound, tmp_path):
+    data = bytearray(sound[0])
+    values = sound[1]
     chance = random.Random(seed)
-    pages = {chance.randrange(len(data)) // 4096 for _ in range(chance.choice((1, 2, 5)))}
+    pages = {chance.randrange(len(data)) // PAGE_BYTES for _ in range(chance.choice((1, 2, 5)))}
     for page in pages:
         for _ in range(chance.choice((1, 3, 50))):
-            data[min(page * 4096 + chance.randrange(4096), len(data) - 1)] ^= chance.randrange(
-                1, 256
-            )
+            place = page * PAGE_BYTES + chance.randrange(PAGE_BYTES)
+            data[min(place, len(data) - 1)] ^= chance.randrange(1, 256)
     path = tmp_path / "run.db"
     path.write_bytes(data)
-    before = path.read_bytes()
+    found, refusal = stored_or_refusal(path)
+    if found is None:
+        assert "nothing of it can be read" in refusal
+        assert "\n" not in refusal
+    else:
+        assert found.items() <= values.items()
+        if found != values:
+            (check, *_) = infocap.read(path).checks
+            assert "run.db is damaged" in check
+            assert f"{len(found)} measurements are whole" in check
+            with pytest.raises(DataError, match=r"is damaged.*infocap export"):
+                Store(path, plan())
+    assert path.read_bytes() == data  # a damaged store is left as it is
+
+
+@pytest.mark.parametrize("number", [3, 100, 200])
+def test_a_page_that_is_lost_costs_only_the_rows_on_it(number, sound, tmp_path):
+    data = bytearray(sound[0])
+    values = sound[1]
+    start = page_of(data, values[f"sample {number}"]) * PAGE_BYTES
+    data[start : start + PAGE_BYTES] = b"\xff" * PAGE_BYTES
+    path = tmp_path / "run.db"
+    path.write_bytes(data)
     found = stored(path)
-    assert found.items() <= values.items()  # nothing false is ever believed
-    per_page = 4096 // (5 + 8 * 22)
-    assert (
-        len(found) >= len(values) - len(pages) * per_page
-    )  # only what stood on those pages is gone
-    recording = infocap.read(path)
-    missing = {name for name in values if name not in found}
-    if missing:
-        assert "run.db is damaged" in recording.checks[0]
-        assert f"{len(found)} measurements are whole" in recording.checks[0]
-        with pytest.raises(DataError, match=r"is damaged.*infocap export"):
-            Store(path, plan())
-    assert path.read_bytes() == before  # a damaged store is left as it is
+    assert found.items() <= values.items()
+    assert 0 < len(values) - len(found) <= MAX_ROWS_PER_PAGE
+    (check,) = infocap.read(path).checks
+    assert "run.db is damaged (" in check
+    assert f"{len(values) - len(found)} rows are left out (row " in check
+    assert "rows after the last one that can be read are lost" in check
 
 
 def test_damaged_rows_are_named(sound, tmp_path):
     data = bytearray(sound[0])
-    wanted = bench_row(sound[1]["sample", "17"])
-    place = data.index(wanted)
+    place = data.index(bytes.fromhex(sound[1]["sample 17"]))
     data[place + 40] ^= 1
     (tmp_path / "run.db").write_bytes(data)
     recording = infocap.read(tmp_path / "run.db")
-    assert "1 entries are left out (sample 17)" in recording.checks[0]
-    assert 17 not in recording.index
-    assert len(recording.index) == 255
+    assert "1 rows are left out (sample 17)" in recording.checks[0]
+    assert 17 not in recording.design_index
+    assert len(recording.design_index) == 255
 
 
-def bench_row(value):
-    return bytes.fromhex(value)
+def test_a_repeat_whose_sample_is_damaged_is_left_out_with_it(sound, tmp_path):
+    data = bytearray(sound[0])
+    values = sound[1]
+    number = next(name.split()[1] for name in values if name.startswith("repeat"))
+    data[data.index(bytes.fromhex(values[f"sample {number}"]))] ^= 1
+    (tmp_path / "run.db").write_bytes(data)
+    recording = infocap.read(tmp_path / "run.db")
+    assert int(number) not in recording.design_index
 
 
 @pytest.mark.parametrize("share", [0.4, 0.7, 0.97])
@@ -280,19 +303,19 @@ def test_a_truncated_store_gives_back_what_is_left(share, sound, tmp_path):
 
 def test_a_rescued_store_goes_on_to_the_same_end(sound, whole, tmp_path):
     data = bytearray(sound[0])
-    for start in range(len(data) // 2, len(data) // 2 + 3 * 4096):
-        data[start] = 0xFF
+    values = sound[1]
+    start = page_of(data, values["sample 100"]) * PAGE_BYTES
+    data[start : start + PAGE_BYTES] = b"\xff" * PAGE_BYTES
     (tmp_path / "run.db").write_bytes(data)
     with Store.rescue(tmp_path / "run.db", tmp_path / "new.db") as store:
         assert 0 < len(store) < len(store.schedule)
+        assert [event["what"] for event in store.events] == ["begun", "ended"]
     recording = acquire(plan(), bench(), tmp_path / "new.db", progress=False)
     assert recording.checks == ()
     assert same_bytes(recording, whole["small"])
 
 
 def test_a_store_of_another_kind_is_refused(tmp_path):
-    import sqlite3
-
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE thing (x)")
     connection.commit()
@@ -306,8 +329,8 @@ def test_a_store_of_another_kind_is_refused(tmp_path):
 
 def test_a_log_without_its_store_is_not_thrown_away(tmp_path):
     store = Store(tmp_path / "run.db", plan())
-    for one in list(store.remaining())[:20]:
-        store.record(one.number, np.arange(20.0), one.kind)
+    for measurement in list(store.remaining())[:20]:
+        store.record(measurement.number, np.arange(20.0), measurement.kind)
     for suffix in ("", "-wal"):  # what a crash leaves, half of it moved away
         shutil.copy(tmp_path / f"run.db{suffix}", tmp_path / f"left.db{suffix}")
     store.close()
@@ -323,31 +346,19 @@ def test_a_log_without_its_store_is_not_thrown_away(tmp_path):
         assert len(store) == 20
 
 
-def test_no_byte_of_the_head_and_the_definitions_is_so_important_that_rows_are_lost(
-    sound, tmp_path
-):
+def test_a_damaged_head_or_definition_is_one_clear_error_or_costs_nothing(sound, tmp_path):
     data, values = sound
     path = tmp_path / "run.db"
-    words = data.index(b"CREATE TABLE entry")
-    places = [*range(100), *range(words - 40, words + 460, 6)]
-    for place in places:
-        for flip in (0x01, 0x80):
-            changed = bytearray(data)
-            changed[place] ^= flip
-            path.write_bytes(changed)
-            assert stored(path).items() == values.items(), (place, flip)
-
-
-@pytest.mark.parametrize("rows", [486, 487, 490, 560])
-def test_old_pages_in_the_log_do_not_hide_newer_ones(rows, tmp_path):
-    store = Store(tmp_path / "run.db", plan("large"))
-    for one in list(store.remaining())[:rows]:
-        store.record(one.number, np.arange(20.0), one.kind)
-    for suffix in ("", "-wal"):
-        shutil.copy(tmp_path / f"run.db{suffix}", tmp_path / f"copy.db{suffix}")
-    store.close()
-    found = StoreContents(problem="for the test")
-    for record in records(tmp_path / "copy.db"):  # SQLite would not need it here
-        found.accept(*record)
-    assert sum(entry.kind in MEASURED for entry in found.entries.values()) == rows
-    assert "entries after the last one found are lost" in found.damage(tmp_path)
+    definition = data.index(b"CREATE TABLE entry")
+    n_refused = 0
+    for place in [*range(0, 100, 3), *range(definition - 40, definition + 460, 20)]:
+        changed = bytearray(data)
+        changed[place] ^= 0x41
+        path.write_bytes(changed)
+        found, refusal = stored_or_refusal(path)
+        if found is None:
+            n_refused += 1
+            assert "nothing of it can be read" in refusal
+        else:
+            assert found == values, place
+    assert n_refused > 0

@@ -1,7 +1,6 @@
 """A run that is extended: the same rows as one run of that length, whatever happened on the way."""
 
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,11 +17,10 @@ from numpy.testing import assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire, extend, status
-from infocap.lab.experiment._store_file import read_entries
+from infocap.lab.experiment import read_entries
 
-OLD = Path(__file__).parent / "old"
 EVERY_KIND = {"noise_repeats": 3, "repeat_every": 4, "reference_every": 7}
-PARTS = ("inputs", "readouts", "index", "repeats", "noise", "reference")
+ARRAYS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
 PLANS = {
     "blocks": Plan(n_inputs=2, max_degree=3, n_samples=64, blocks=4, **EVERY_KIND),
     "one block": Plan(n_inputs=2, n_samples=32, dark_every=5, **EVERY_KIND),
@@ -32,20 +30,19 @@ PLANS = {
     "weighted": Plan(
         family="hermite", n_inputs=2, max_degree=6, n_samples=64, blocks=4, **EVERY_KIND
     ),
-    "earlier": Plan.load(OLD / "plan.toml"),
     "sequence": Plan(max_delay={1: 5}, n_samples=60, runs=3, repeat_every=2),
 }
 
 
 def noisy(u, seed=None):
-    return np.tanh(u @ np.linspace(-1, 1, 12).reshape(2, 6)) + 0.01 * np.random.default_rng(
-        seed
-    ).normal(size=(len(u), 6))
+    noise = 0.01 * np.random.default_rng(seed).normal(size=(len(u), 6))
+    return np.tanh(u @ np.linspace(-1, 1, 12).reshape(2, 6)) + noise
 
 
-def same(one, other):
+def same(recording, other):
     return all(
-        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in PARTS
+        np.array_equal(getattr(recording, name), getattr(other, name), equal_nan=True)
+        for name in ARRAYS
     )
 
 
@@ -68,8 +65,11 @@ def test_an_extended_plan_begins_with_the_shorter_one_and_forgets_the_lengths_in
         assert not short.is_extension_of(long)
     samples = [number for kind, number in long.schedule.names if kind == "sample"]
     assert sorted(samples) == list(range(long.runs or long.n_samples))
-    again = [number for kind, number in long.schedule.names if kind == "repeat"]
-    assert len(again) >= len(samples) // plan.repeat_every if plan.repeat_every else not again
+    repeated = [number for kind, number in long.schedule.names if kind == "repeat"]
+    if plan.repeat_every:
+        assert len(repeated) >= len(samples) // plan.repeat_every
+    else:
+        assert repeated == []
 
 
 def test_an_extended_plan_survives_its_file_and_a_plan_that_was_not_keeps_its_fingerprint(tmp_path):
@@ -99,12 +99,13 @@ def stopped_after(count, batch=1):
 def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_length(
     batch, tmp_path
 ):
-    plan, path = PLANS["blocks"], tmp_path / "run.db"
+    plan = PLANS["blocks"]
+    path = tmp_path / "run.db"
     first = acquire(plan, stopped_after(40, batch), path, progress=False)
     assert first.metadata["stopped"] == "interrupted"
     assert extend(path, 100).n_samples == 112
     assert (
-        len(acquire(plan, stopped_after(70, batch), path, progress=False).index) < 112
+        len(acquire(plan, stopped_after(70, batch), path, progress=False).design_index) < 112
     )  # the plan of the beginning will do
     assert extend(path, 200).n_samples == 208
     recording = acquire(plan, SimulatedBench(noisy, batch=batch), path, progress=False)
@@ -114,25 +115,26 @@ def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_le
     assert same(recording, at_once)
     assert_array_equal(np.argsort(recording.time), np.argsort(at_once.time))
     assert recording.metadata["plan"] == at_once.metadata["plan"]
-    assert [one["n_samples"] for one in recording.metadata["extended"]] == [112, 208]
+    assert [extension["n_samples"] for extension in recording.metadata["extended"]] == [112, 208]
     assert status(path).complete
 
 
 def test_a_longer_plan_extends_the_store_of_the_shorter_one_and_others_do_not(tmp_path):
-    plan, path = PLANS["blocks"], tmp_path / "run.db"
+    plan = PLANS["blocks"]
+    path = tmp_path / "run.db"
     acquire(plan, SimulatedBench(noisy), path, progress=False)
     known = Plan.from_dict(infocap.read(path).metadata["plan"])
     recording = acquire(known.extended(128), SimulatedBench(noisy), path, progress=False)
-    assert len(recording.index) == 128
+    assert len(recording.design_index) == 128
     with pytest.raises(DataError, match=r"belongs to another plan.*seed 1 there and 2 here"):
         Store(path, Plan(n_inputs=2, max_degree=3, n_samples=64, blocks=4, seed=2, **EVERY_KIND))
     with pytest.raises(
         ParameterError, match=r"n_samples=100` is less than the 128 .* can only grow"
     ):
         extend(path, 100)
-    before = read_entries(path).entries
+    n_plans = len(read_entries(path).plans)
     assert extend(path, 128).n_samples == 128
-    assert read_entries(path).entries == before
+    assert len(read_entries(path).plans) == n_plans
 
 
 def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tmp_path):
@@ -144,7 +146,11 @@ def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tm
             return super().measure(u, seed)
 
     assert (
-        len(acquire(PLANS["blocks"], Greedy(noisy), tmp_path / "run.db", progress=False).index)
+        len(
+            acquire(
+                PLANS["blocks"], Greedy(noisy), tmp_path / "run.db", progress=False
+            ).design_index
+        )
         == 64
     )
     with pytest.raises(DataError, match="does not exist"):
@@ -154,33 +160,21 @@ def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tm
 
 @pytest.mark.parametrize("lost", ["plan", "schedule"])
 def test_an_extension_that_is_damaged_is_rescued_with_all_rows(lost, tmp_path):
-    plan, path = PLANS["blocks"], tmp_path / "run.db"
+    plan = PLANS["blocks"]
+    path = tmp_path / "run.db"
     acquire(plan, SimulatedBench(noisy), path, progress=False)
     extend(path, 128)
     whole = acquire(plan, SimulatedBench(noisy), path, progress=False)
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE entry SET crc = crc + 1 WHERE kind = ? AND number = 1", (lost,))
     connection.close()
-    with pytest.raises(DataError, match=rf"entries are left out \({lost} 1\).*infocap export"):
+    with pytest.raises(DataError, match=rf"rows are left out \({lost} 1\).*infocap export"):
         Store(path)
-    assert len(infocap.read(path).index) == 128
+    assert len(infocap.read(path).design_index) == 128
     with Store.rescue(path, tmp_path / "new.db") as store:
         assert store.complete
     extend(tmp_path / "new.db", 128)
     assert same(acquire(plan, SimulatedBench(noisy), tmp_path / "new.db", progress=False), whole)
-
-
-def test_a_store_of_an_earlier_version_is_extended(tmp_path):
-    path = shutil.copy(OLD / "run.db", tmp_path / "run.db")
-    plan = Plan.load(OLD / "plan_in_blocks.toml")
-    longer = extend(path, 2 * plan.n_samples)
-
-    def system(u):
-        return np.column_stack([u.sum(1), u[:, 0] * u[:, 1]])
-
-    recording = acquire(plan, SimulatedBench(system), path, progress=False)
-    assert_array_equal(recording.inputs, longer.inputs)
-    assert_array_equal(recording.inputs[: plan.n_samples], plan.inputs)
 
 
 DRIVER = """
@@ -204,7 +198,13 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
     environment = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])}
 
     def command(*words):
-        program = [sys.executable, "-P", "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
+        program = [
+            sys.executable,
+            "-P",
+            "-c",
+            "import infocap.lab.cli; infocap.lab.cli.run()",
+            *words,
+        ]
         return subprocess.Popen(
             program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -217,11 +217,11 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
     order = ("acquire", "plan.toml", "--instrument", "driver:Device", "-o", "run.db", "--quiet")
     for n_samples in (64, 96, 160):
         killed = command(*order)
-        while killed.poll() is None and not (Path("run.db").exists() and stored() > n_samples - 50):
+        while killed.poll() is None and n_stored() <= n_samples - 50:
             time.sleep(0.01)
         killed.kill()
         killed.communicate()
-        assert stored() < len(plan.extended(n_samples).schedule)
+        assert n_stored() < len(plan.extended(n_samples).schedule)
         if n_samples < 160:
             longer = {64: 96, 96: 160}[n_samples]
             said = done("extend", "run.db", "--n-samples", str(longer))
@@ -239,8 +239,8 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
     assert "complete: all that was planned is stored" in done("watch", "run.db", "--once")
 
 
-def stored():
+def n_stored():
     try:
-        return len(read_entries(Path("run.db")).times)
+        return len(read_entries(Path("run.db")).measurements)
     except DataError:  # the process has only just begun it
         return 0

@@ -184,7 +184,7 @@ def test_the_first_repeats_are_no_reason_to_tell_nothing(tmp_path):
         for number, one in enumerate(list(store.remaining())[:130]):
             store.record(one.number, device(one.u[None], seed=number)[0], one.kind)
             if number >= 20 and (one.kind == "repeat" or number % 10 == 0):
-                now = infocap.lab.status(store.path, earlier=now)
+                now = infocap.lab.status(store.path) if now is None else now.refreshed()
                 assert now.result is not None, now.problem
                 before = now.result if now.result.noise_limited_total is None else before
     assert before is not None

@@ -12,14 +12,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire
-from infocap.lab.experiment._store_file import read_entries
+from infocap.lab.experiment import read_entries
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 NETWORK = infocap.systems.EchoState(8, noise=0.01)
 
 
 def noisy(u, seed=None):
-    return np.column_stack([u, u**2]) + np.random.default_rng(seed).normal(size=(len(u), 4))
+    noise = np.random.default_rng(seed).normal(size=(len(u), 4))
+    return np.column_stack([u, u**2]) + noise
 
 
 class Generator:
@@ -28,7 +29,8 @@ class Generator:
     batch = 10
 
     def __init__(self, failing=()):
-        self.sizes, self.failing = [], set(failing)
+        self.sizes = []
+        self.failing = set(failing)
 
     def measure_many(self, u):
         self.sizes.append(len(u))
@@ -77,7 +79,7 @@ def test_a_batch_that_fails_is_asked_for_again_and_the_failure_names_its_rows(tm
         DataError, match=r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"
     ):
         acquire(PLAN, Generator({3}), tmp_path / "other.db", retries=0, progress=False)
-    assert len(infocap.read(tmp_path / "other.db").index) == 20
+    assert len(infocap.read(tmp_path / "other.db").design_index) == 20
 
 
 @pytest.mark.parametrize(("gives", "said"), [
@@ -97,17 +99,15 @@ def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stor
 
     with pytest.raises(DataError, match=said):
         acquire(PLAN, Device(), tmp_path / "run.db", retries=0, progress=False)
-    assert len(read_entries(tmp_path / "run.db").times) == 0
+    assert read_entries(tmp_path / "run.db").measurements == []
 
 
 def test_a_device_with_memory_gets_several_runs_at_once(tmp_path):
     plan = Plan(max_delay={1: 5}, n_samples=80, runs=4, repeat_every=2, seed=1)
-    one, many = (
-        acquire(plan, SimulatedBench(NETWORK, batch=b), tmp_path / f"{b}.db", progress=False)
-        for b in (1, 4)
-    )
-    assert one.readouts.tobytes() == many.readouts.tobytes()
-    assert one.repeats.tobytes() == many.repeats.tobytes()
+    single = acquire(plan, SimulatedBench(NETWORK), tmp_path / "1.db", progress=False)
+    batched = acquire(plan, SimulatedBench(NETWORK, batch=4), tmp_path / "4.db", progress=False)
+    assert single.readouts.tobytes() == batched.readouts.tobytes()
+    assert single.repeats.tobytes() == batched.repeats.tobytes()
 
 
 def test_ctrl_c_ends_after_the_batch(tmp_path):
@@ -117,7 +117,7 @@ def test_ctrl_c_ends_after_the_batch(tmp_path):
                 os.kill(os.getpid(), signal.SIGINT)
             return super().measure_many(u)
 
-    assert len(acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False).index) == 30
+    assert len(acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False).design_index) == 30
     with pytest.raises(ParameterError, match="batch=0` must be a whole number, 1 or more"):
         acquire(
             PLAN, type("Wrong", (Generator,), {"batch": 0}), tmp_path / "run.db", progress=False
@@ -131,13 +131,14 @@ def test_rows_stored_together_are_all_there_or_none(tmp_path):
         with pytest.raises(
             DataError, match=f"sample {some[3].number} is stored already with other readouts"
         ):
-            store.record_many(some, np.zeros((5, 2)))
+            store.record_many(store.with_readouts(some, np.zeros((5, 2))))
         assert len(store) == 1
-        store.record_many(
-            some, [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
-        )  # the same twice is no harm
+        readouts = [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
+        store.record_many(store.with_readouts(some, readouts))  # the same twice is no harm
         assert len(store) == 5
-    assert sorted(infocap.read(tmp_path / "run.db").index) == sorted(one.number for one in some)
+    assert sorted(infocap.read(tmp_path / "run.db").design_index) == sorted(
+        one.number for one in some
+    )
 
 
 # --- means, settling
@@ -187,7 +188,8 @@ def test_a_reading_that_fails_is_asked_for_again_without_the_others_of_its_mean(
                 raise OSError("no answer")
             return u
 
-    plan, device = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=100), Shaky()
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=100)
+    device = Shaky()
     recording = acquire(plan, device, tmp_path / "run.db", wait_s=0, progress=False)
     assert_allclose(recording.readouts, plan.inputs, rtol=1e-12)
     assert device.count < 1800  # a tenth of all failed
@@ -293,11 +295,8 @@ def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measur
         == "21 measurements with the source off: from each other one, the latest before it was subtracted."
     )
     assert recording.checks[0].found == {"dark": 21}
-    raw = [
-        entry.content[1]
-        for entry in read_entries(tmp_path / "run.db").entries.values()
-        if entry.kind == "sample"
-    ]
+    measurements = read_entries(tmp_path / "run.db").measurements
+    raw = [measured.readouts for measured in measurements if measured.kind == "sample"]
     assert np.min(raw) > 4
     kept = infocap.read(recording.save(tmp_path / "run.nc"))
     assert_array_equal(kept.readouts, recording.readouts)
@@ -427,9 +426,10 @@ def test_a_finished_plan_opens_no_instrument_unless_the_last_run_crashed(tmp_pat
     path = tmp_path / "run.db"
     first = acquire(PLAN, Device, path, progress=False)
     assert made == ["made", "safe"]
-    before, again = read_entries(path).entries, acquire(PLAN, Device, path, progress=False)
+    events = read_entries(path).events
+    again = acquire(PLAN, Device, path, progress=False)
     assert made == ["made", "safe"]
-    assert read_entries(path).entries == before
+    assert read_entries(path).events == events
     assert_array_equal(again.readouts, first.readouts)
     with Store(path) as store:
         store.note(

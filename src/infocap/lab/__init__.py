@@ -1,9 +1,8 @@
-"""In the laboratory: plan what to measure, acquire it without losing anything, read what others measured, report."""
+"""In the laboratory: plan, acquire without losing anything, read what others measured, report."""
 
 from ..recording import Recording
 from . import adapters
 from .experiment import (
-    INTERRUPTED,
     Instrument,
     Measurement,
     Plan,
@@ -13,12 +12,22 @@ from .experiment import (
     Store,
     acquire,
     extend,
-    simulated,
     status,
-)  # fmt: skip
+)
 from .files import read
 
 __all__ = [
-    "INTERRUPTED", "Instrument", "Measurement", "Plan", "Recording", "Schedule", "SimulatedBench", "Status", "Store",
-    "acquire", "adapters", "extend", "read", "simulated", "status",
-]  # fmt: skip
+    "Instrument",
+    "Measurement",
+    "Plan",
+    "Recording",
+    "Schedule",
+    "SimulatedBench",
+    "Status",
+    "Store",
+    "acquire",
+    "adapters",
+    "extend",
+    "read",
+    "status",
+]

@@ -1,4 +1,4 @@
-"""Instruments of other libraries as one instrument of infocap; none of these libraries is imported here."""
+"""Instruments of other libraries as one instrument of infocap; none of them is imported here."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +20,34 @@ __all__ = ["SetAndRead", "pymeasure", "qcodes"]
 class SetAndRead:
     """An instrument made of functions: one per input that sets it, and functions that read.
 
-    What the `readouts` give, numbers or arrays, together is the row; `extra` reads further values by name, as
-    ``{"Temperature [K]": read_temperature}``. At the end of an acquisition, however it comes, the inputs are set to
-    `rest`, if that is given, and the functions `shutdown` are called. `identity` tells one instrument from another.
+    Parameters
+    ----------
+    inputs
+        A function for each input, which takes its value and sets it.
+    readouts
+        Functions that return numbers or arrays; together these are the row.
+    extra
+        Functions that read further values, by name: ``{"Temperature [K]": read_temperature}``.
+    rest
+        The values to which the inputs are set at the end of an acquisition, however it comes.
+    shutdown
+        Functions that are called after that.
+    identity
+        Tells one instrument from another, such as a serial number.
 
+    Raises
+    ------
+    ParameterError
+        If there is not one value of `rest` for each input.
+
+    Examples
+    --------
     >>> voltage = []
-    >>> device = SetAndRead([voltage.append], [lambda: voltage[-1] ** 2], extra={"T [K]": lambda: 293.0})
+    >>> device = SetAndRead(
+    ...     inputs=[voltage.append],
+    ...     readouts=[lambda: voltage[-1] ** 2],
+    ...     extra={"T [K]": lambda: 293.0},
+    ... )
     >>> device.measure([0.5])
     (array([0.25]), {'T [K]': 293.0})
     """
@@ -47,26 +69,41 @@ class SetAndRead:
     def measure(
         self, u: Floats, settle_s: float = 0.0, averages: int = 1
     ) -> tuple[Floats, dict[str, float]]:
-        """Set the inputs, wait, and return the mean of so many readings, with the extra values of the last."""
+        """Set the inputs, wait, and read.
+
+        Parameters
+        ----------
+        u
+            The inputs, (inputs,).
+        settle_s
+            How long to wait before reading, in seconds.
+        averages
+            The number of readings.
+
+        Returns
+        -------
+        readouts, extra
+            The mean of the readings, (channels,), and the extra values after the last of them.
+        """
         self._set(u)
         time.sleep(settle_s)
-        rows = [
-            np.concatenate([np.ravel(read()) for read in self.readouts]) for _ in range(averages)
-        ]
-        return np.mean(rows, axis=0), {
-            name: float(read()) for name, read in (self.extra or {}).items()
-        }
+        readings = []
+        for _ in range(averages):
+            readings.append(np.concatenate([np.ravel(read()) for read in self.readouts]))
+        readers = self.extra or {}
+        extra = {name: float(read()) for name, read in readers.items()}
+        return np.mean(readings, axis=0), extra
 
     def safe(self) -> None:
-        """Set the inputs to where they may rest, and shut down what can be."""
+        """Set the inputs to where they may rest, and shut down what can be shut down."""
         if self.rest is not None:
             self._set(self.rest)
-        for call in self.shutdown:
-            call()
+        for shut_down in self.shutdown:
+            shut_down()
 
-    def _set(self, u: Sequence[float] | Floats) -> None:
-        for change, value in zip(self.inputs, u, strict=True):
-            change(float(value))
+    def _set(self, values: Sequence[float] | Floats) -> None:
+        for set_input, value in zip(self.inputs, values, strict=True):
+            set_input(float(value))
 
 
 def qcodes(
@@ -76,29 +113,42 @@ def qcodes(
     extra: Sequence[Any] = (),
     **settings: Any,
 ) -> SetAndRead:
-    """Parameters of a QCoDeS `Station` as one instrument, each given as itself or by its full name, as ``"dac_ch1"``.
+    """Return parameters of a QCoDeS station as one instrument.
 
-    Extra values are called by their label and unit. More `settings` are those of `SetAndRead`, as ``rest=[0, 0]``.
+    Parameters
+    ----------
+    station
+        A QCoDeS `Station`.
+    inputs, readouts, extra
+        Parameters of QCoDeS, each given as itself or by its full name, such as ``"dac_ch1"``. Extra
+        values are named by label and unit.
+    **settings
+        Further settings of `SetAndRead`, such as ``rest=[0, 0]``.
 
+    Examples
+    --------
     >>> class Parameter:  # in place of one of QCoDeS
     ...     label, unit, value = "Bias", "V", 0.0
-    ...     def __call__(self, *given):
-    ...         self.value = given[0] if given else self.value
+    ...     def __call__(self, *values):
+    ...         self.value = values[0] if values else self.value
     ...         return self.value
     >>> bias, station = Parameter(), SimpleNamespace(components={"source": None})
     >>> qcodes(station, [bias], [bias], extra=[bias]).measure([0.5])
     (array([0.5]), {'Bias [V]': 0.5})
     """
-    given = [
-        [station.get_component(one) if isinstance(one, str) else one for one in names]
-        for names in (inputs, readouts, extra)
-    ]
-    named = {f"{one.label} [{one.unit}]" if one.unit else one.label: one for one in given[2]}
-    known: dict[str, Any] = {
+
+    def find(parameter: Any) -> Any:
+        return station.get_component(parameter) if isinstance(parameter, str) else parameter
+
+    extra_by_name = {}
+    for parameter in map(find, extra):
+        unit = f" [{parameter.unit}]" if parameter.unit else ""
+        extra_by_name[f"{parameter.label}{unit}"] = parameter
+    defaults: dict[str, Any] = {
         "identity": f"QCoDeS station of {', '.join(station.components)}",
-        "extra": named,
+        "extra": extra_by_name,
     }
-    return SetAndRead(*given[:2], **known | settings)
+    return SetAndRead(list(map(find, inputs)), list(map(find, readouts)), **defaults | settings)
 
 
 def pymeasure(
@@ -108,11 +158,27 @@ def pymeasure(
     extra: Sequence[str] = (),
     **settings: Any,
 ) -> SetAndRead:
-    """Properties of PyMeasure instruments as one instrument, by their names, as ``"source.source_voltage"``.
+    """Return properties of PyMeasure instruments as one instrument.
 
-    In the end `shutdown()` of each instrument is called, which switches its outputs off. More `settings` are those of
-    `SetAndRead`, as ``rest=[0, 0]``.
+    At the end of an acquisition `shutdown()` of each instrument is called, which switches its
+    outputs off.
 
+    Parameters
+    ----------
+    instruments
+        Instruments of PyMeasure by a name of your own.
+    inputs, readouts, extra
+        Names of properties, such as ``"source.source_voltage"``.
+    **settings
+        Further settings of `SetAndRead`, such as ``rest=[0, 0]``.
+
+    Raises
+    ------
+    ParameterError
+        If an instrument has no such property: to set it would send nothing, and raise nothing.
+
+    Examples
+    --------
     >>> class Source:  # in place of an instrument of PyMeasure
     ...     name, voltage = "source", 0.0
     ...     def shutdown(self):
@@ -124,23 +190,24 @@ def pymeasure(
     off
     """
 
-    def owner(name: str) -> tuple[Any, str]:
-        path, _, last = name.rpartition(".")
+    def find(name: str) -> tuple[Any, str]:
+        """Return the object that has the property, and the last part of its name."""
+        path, _, attribute = name.rpartition(".")
         try:
-            found = attrgetter(path)(SimpleNamespace(**instruments))
+            owner = attrgetter(path)(SimpleNamespace(**instruments))
         except AttributeError:
-            found = None
-        if not hasattr(type(found), last):  # to set it would send nothing, and raise nothing
+            owner = None
+        if not hasattr(type(owner), attribute):
             raise ParameterError(
                 f"{name!r} is no property of the instruments {', '.join(instruments)}."
             )
-        return found, last
+        return owner, attribute
 
-    setters = [partial(setattr, *owner(name)) for name in inputs]
-    getters = [[partial(getattr, *owner(name)) for name in names] for names in (readouts, extra)]
-    known: dict[str, Any] = {
-        "identity": ", ".join(str(one.name) for one in instruments.values()),
-        "shutdown": [one.shutdown for one in instruments.values()],
-        "extra": dict(zip(extra, getters[1], strict=True)),
+    setters = [partial(setattr, *find(name)) for name in inputs]
+    getters = [partial(getattr, *find(name)) for name in readouts]
+    defaults: dict[str, Any] = {
+        "identity": ", ".join(str(instrument.name) for instrument in instruments.values()),
+        "shutdown": [instrument.shutdown for instrument in instruments.values()],
+        "extra": {name: partial(getattr, *find(name)) for name in extra},
     }
-    return SetAndRead(setters, getters[0], **known | settings)
+    return SetAndRead(setters, getters, **defaults | settings)

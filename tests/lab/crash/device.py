@@ -1,14 +1,15 @@
-"""A noisy device and a plan with every kind of measurement, the same in every process of the crash tests."""
+"""A noisy device and a plan with every kind of measurement, the same in every process."""
 
 import numpy as np
 
 from infocap.lab import Plan, SimulatedBench
+from infocap.lab.experiment import read_entries
 
 SIZES = {"small": 256, "half": 512}
 
 
 def plan(size="small"):
-    """The large one is the half one, extended; it is what a kill test comes to after several extensions."""
+    """Return a plan; the large one is the half one, extended."""
     if size == "large":
         return plan("half").extended(1024)
     return Plan(
@@ -24,9 +25,34 @@ def plan(size="small"):
 
 
 def system(u, seed=None):
-    mixed = np.tanh(u @ np.linspace(-1, 1, 40).reshape(2, 20))
-    return mixed + 1e-3 * np.random.default_rng(seed).standard_normal(mixed.shape)
+    readouts = np.tanh(u @ np.linspace(-1, 1, 40).reshape(2, 20))
+    return readouts + 1e-3 * np.random.default_rng(seed).standard_normal(readouts.shape)
 
 
 def bench(batch=1):
     return SimulatedBench(system, batch=batch)
+
+
+def hexadecimal(measurement):
+    """Return the readouts of a measurement as text that tells every bit of them."""
+    return np.asarray(measurement.readouts).tobytes().hex()
+
+
+def acknowledgements(measurements):
+    """Return a line for each measurement that the store has acknowledged."""
+    return "".join(f"{one.kind} {one.number} {hexadecimal(one)}\n" for one in measurements)
+
+
+def acknowledged(text):
+    """Return readouts by name from such lines; the last line may have been cut by a kill."""
+    readouts = {}
+    for line in text.split("\n")[:-1]:
+        kind, number, value = line.split(" ")
+        readouts[f"{kind} {number}"] = value
+    return readouts
+
+
+def stored(path):
+    """Return the readouts of every measurement in a store by name, as hexadecimal text."""
+    measurements = read_entries(path).measurements
+    return {measurement.name: hexadecimal(measurement) for measurement in measurements}

@@ -1,10 +1,11 @@
-"""Kill an acquisition with SIGKILL at random moments, look at what is left, and let it go on. Prints what it found.
+"""Kill an acquisition with SIGKILL at random moments, look at what is left, and let it go on.
 
     python kill.py FOLDER KILLS SEED BATCH
 
-The acquisition runs in a forked process, so that a kill costs milliseconds; it tells through a pipe what was
-acknowledged. The run is extended twice on the way: its plan begins with half of the samples. With a BATCH above 1 the
-instrument measures so many rows at once.
+The acquisition runs in a forked process, so that a kill costs milliseconds; it tells through a pipe
+what was acknowledged. The run is extended twice on the way: its plan begins with half of the
+samples. With a BATCH above 1 the instrument measures so many rows at once. What was found is
+printed as JSON.
 """
 
 import json
@@ -16,37 +17,39 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import tqdm.auto  # noqa: F401  # before the fork: the kills are meant for the measurements
-from device import bench, plan
+from device import acknowledged, acknowledgements, bench, plan, stored
 
 from infocap.lab import Store, acquire, extend
-from infocap.lab.experiment._store_file import MEASURED, read_entries, unpack
+from infocap.lab.experiment import read_entries
 
-MOST_DELAY_S = 0.05
-WHOLE, HALF = plan("large"), plan("half")
+MAX_DELAY_S = 0.05
+# Kills that wait for the first measurement; the others come at any moment, for example while a
+# store is opened.
+SHARE_WHILE_MEASURING = 0.8
+WHOLE_PLAN = plan("large")
+HALF_PLAN = plan("half")
 LENGTHS = (768, 1024)
 
 
 def acquisition(path, pipe, batch):
-    """acquire, with a line in the pipe for each measurement that the store has acknowledged; then extend, and go on."""
-    record = Store.record_many
+    """Acquire, extend and acquire again; write to the pipe what the store has acknowledged."""
+    record_many = Store.record_many
 
-    def record_and_tell(self, measurements, readouts, extra=None, measured=None):
-        record(self, measurements, readouts, extra, measured)
-        rows = zip(measurements, readouts, strict=True)
-        lines = [f"{one.kind} {one.number} {np.asarray(x).tobytes().hex()}\n" for one, x in rows]
-        os.write(pipe, "".join(lines).encode())
+    def record_and_tell(self, measurements):
+        record_many(self, measurements)
+        os.write(pipe, acknowledgements(measurements).encode())
 
     Store.record_many = record_and_tell
-    acquire(HALF, bench(batch), path, progress=False)
-    for n_samples in LENGTHS:
-        if len(read_entries(path).contents("plan")) <= LENGTHS.index(n_samples) + 1:
+    acquire(HALF_PLAN, bench(batch), path, progress=False)
+    for n_extensions, n_samples in enumerate(LENGTHS):
+        if len(read_entries(path).plans) == n_extensions + 1:
             extend(path, n_samples)
-        acquire(HALF, bench(batch), path, progress=False)
+        acquire(HALF_PLAN, bench(batch), path, progress=False)
 
 
 def fork(path, batch):
+    """Start an acquisition; return its process and the pipe to read from."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -61,81 +64,80 @@ def fork(path, batch):
     return child, reading
 
 
-def acknowledged(reading):
+def read_pipe(reading):
     with os.fdopen(reading, "rb") as pipe:
-        lines = pipe.read().decode().split("\n")[:-1]  # the last one was cut by the kill
-    return {tuple(line.split()[:2]): line.split()[2] for line in lines}
+        return acknowledged(pipe.read().decode())
 
 
-def stored(path):
-    """Every measurement in the file, by name, as hexadecimal bytes; and what is amiss."""
+def look(path):
+    """Return what is stored, and what is amiss."""
     if not path.exists() or path.stat().st_size == 0:
         return {}, ()
-    found = read_entries(path)
-    values = {
-        (entry.kind, str(entry.number)): unpack(entry.data)[1].tobytes().hex()
-        for entry in found.entries.values()
-        if entry.kind in MEASURED
-    }
-    return values, found.checks(path)
+    return stored(path), read_entries(path).checks(path)
 
 
-def in_steps(values, batch):
-    """Whether what is stored are the first rows of the schedule, in whole batches as they were measured."""
-    names = [(kind, str(number)) for kind, number in WHOLE.schedule.names]
-    ends = [len(HALF.extended(n).schedule) for n in (512, *LENGTHS)]  # where a batch may be shorter
-    starts = [0, *ends[:-1]]
-    allowed = {*ends, *(n for a, b in zip(starts, ends, strict=True) for n in range(a, b, batch))}
+def is_in_steps(values, batch):
+    """Return whether the first rows of the schedule are stored, in whole batches as measured."""
+    names = [measurement.name for measurement in WHOLE_PLAN.schedule]
+    # Where a run ended and was extended, the last batch may be shorter.
+    ends = [len(HALF_PLAN.extended(n_samples).schedule) for n_samples in (512, *LENGTHS)]
+    allowed = set(ends)
+    start = 0
+    for end in ends:
+        allowed |= set(range(start, end, batch))
+        start = end
     return set(values) == set(names[: len(values)]) and len(values) in allowed
 
 
-def main(folder, kills, seed, batch):
+def main(folder, n_kills, seed, batch):
     random.seed(seed)
-    path, told, done, amiss, lost, torn, underway, finished = (
-        folder / "run.db",
-        {},
-        0,
-        [],
-        [],
-        [],
-        0,
-        0,
-    )
-    while done < kills:
+    path = folder / "run.db"
+    told = {}
+    killed = 0
+    underway = 0
+    finished = 0
+    lost = []
+    torn = []
+    amiss = []
+    while killed < n_kills:
         child, reading = fork(path, batch)
-        if random.random() < 0.8:  # else at any moment, while a store is opened, for example
+        if random.random() < SHARE_WHILE_MEASURING:
             select.select([reading], [], [], 10)
-        time.sleep(random.uniform(0, MOST_DELAY_S))
+        time.sleep(random.uniform(0, MAX_DELAY_S))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        done += os.WIFSIGNALED(status)
-        new = acknowledged(reading)
-        underway += os.WIFSIGNALED(status) and bool(new)
+        was_killed = os.WIFSIGNALED(status)
+        new = read_pipe(reading)
         told |= new
-        values, check = stored(path)
-        amiss += check
+        killed += was_killed
+        underway += was_killed and bool(new)
+        values, checks = look(path)
+        amiss += checks
         lost += [name for name, value in told.items() if values.get(name) != value]
-        torn += [] if in_steps(values, batch) else [len(values)]
+        if not is_in_steps(values, batch):
+            torn.append(len(values))
         if os.WIFEXITED(status):
-            finished += 1
             if os.WEXITSTATUS(status):
                 raise SystemExit("the acquisition failed by itself")
-            path = (
-                folder / f"run{finished}.db"
-            )  # that one was complete: another one, for more kills
+            # This run was complete; the other kills are for another one.
+            finished += 1
+            path = folder / f"run{finished}.db"
             told = {}
     child, reading = fork(path, batch)
-    acknowledged(reading)
+    read_pipe(reading)
     os.waitpid(child, 0)
-    found = {
-        "kills": done,
-        "underway": underway,
-        "lost": lost,
-        "torn": torn,
-        "amiss": amiss,
-        "path": str(path),
-    }
-    print(json.dumps(found | {"runs": finished + 1}))
+    print(
+        json.dumps(
+            {
+                "kills": killed,
+                "underway": underway,
+                "lost": lost,
+                "torn": torn,
+                "amiss": amiss,
+                "path": str(path),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ class Step:
 
 def read_log(path):
     """The steps in the order in which they were taken."""
-    log, steps, place = Path(path).read_bytes(), [], 0
+    log = Path(path).read_bytes()
+    steps = []
+    place = 0
     while place < len(log):
         end = log.index(b"\n", place)
         what, name, offset, length = log[place:end].decode().split("\t")
@@ -40,11 +42,11 @@ class File:
 
 def disk_after(steps, seed, folder):
     """Contents of every file, had the power failed after these steps; None for a file that is not there."""
-    chance, files = random.Random(seed), {}
+    chance = random.Random(seed)
+    files = {}
     for step in steps:
-        if (
-            step.what == "sync" and step.path == folder
-        ):  # the names are safe, so what was removed stays so
+        if step.what == "sync" and step.path == folder:
+            # The names are safe, so what was removed stays removed.
             for file in files.values():
                 gone = [k for k, later in enumerate(file.later) if later.what == "unlink"]
                 if gone:
@@ -75,16 +77,20 @@ def _apply(content, steps):
 
 
 def _apply_some(file, chance):
-    """The safe part, and any of the later sectors; a removal happens or not, and then so does all that follows."""
-    some, share = [], chance.choice((0.0, 0.5, 1.0))
+    """Return what is safe with any of the later sectors.
+
+    A removal happens or not, and then so does all that follows.
+    """
+    taken = []
+    share = chance.choice((0.0, 0.5, 1.0))
     for step in file.later:
         if step.what != "write":
             if chance.random() < share:
-                some.append(step)
+                taken.append(step)
             continue
         for start in range(0, len(step.data), SECTOR):
             if chance.random() < share:
-                some.append(
+                taken.append(
                     Step("write", step.path, step.offset + start, step.data[start : start + SECTOR])
                 )
-    return _apply(None if file.safe is None else bytearray(file.safe), some)
+    return _apply(None if file.safe is None else bytearray(file.safe), taken)

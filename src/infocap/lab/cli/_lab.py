@@ -204,7 +204,7 @@ def _watch_in_terminal(store: Path, until: float, once: bool) -> None:
             if once or now.complete:
                 return
             time.sleep(WATCH_INTERVAL_S)
-            now = status(store, until=until, earlier=now)
+            now = now.refreshed(until)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 

@@ -1,13 +1,34 @@
-"""In the lab: plan what to measure, acquire it without losing anything."""
+"""In the laboratory: plan what to measure, and acquire it without losing anything."""
 
 from ._acquire import INTERRUPTED, acquire, extend
-from ._instrument import Instrument, SimulatedBench, simulated
+from ._instrument import MISTAKES, Instrument, SimulatedBench, in_one_line, simulated
+from ._measurement import Kind, Measurement
 from ._plan import Plan
-from ._schedule import Measurement, Schedule
-from ._status import Status, status
+from ._schedule import Schedule
+from ._status import Status, counts, pace, status
 from ._store import Store
+from ._store_file import LATEST_S, MAGIC, read_entries, to_recording
 
 __all__ = [
-    "INTERRUPTED", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
-    "acquire", "extend", "simulated", "status",
-]  # fmt: skip
+    "INTERRUPTED",
+    "LATEST_S",
+    "MAGIC",
+    "MISTAKES",
+    "Instrument",
+    "Kind",
+    "Measurement",
+    "Plan",
+    "Schedule",
+    "SimulatedBench",
+    "Status",
+    "Store",
+    "acquire",
+    "counts",
+    "extend",
+    "in_one_line",
+    "pace",
+    "read_entries",
+    "simulated",
+    "status",
+    "to_recording",
+]

@@ -3,11 +3,10 @@
 import inspect
 import itertools
 import signal
-import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -18,22 +17,25 @@ from ..._validation import number, positive, whole_number
 from ...errors import DataError, InfocapError
 from ...recording._recording import Recording
 from ...systems._measure import parameters
-from ._instrument import MISTAKES, Careful, Instrument, in_one_line
+from ._instrument import MISTAKES, Instrument, in_one_line
+from ._lock import acquisition_lock
+from ._measurement import Kind, Measurement
 from ._plan import Plan
-from ._schedule import Measurement
+from ._retrying_instrument import RetryingInstrument
 from ._status import estimate_now, width
 from ._store import Store
-from ._store_file import BEGUN, ENDED
+from ._store_row import BEGUN, ENDED
 
+# What ``recording.metadata["stopped"]`` says after Ctrl-C.
 INTERRUPTED = "interrupted"
-# A run that may stop early is estimated so many times: often enough to save most of the beam time that is left over,
-# seldom enough that the estimates take less time than the measurements.
-LOOKS = 32
-# A look at the lock of a store takes less than a millisecond; a new acquisition waits so long for it to end.
-LOOK_S = 0.5
-# Where the plan does not tell the number of readouts, two rows that agree do, among so many: the first spectrum after
-# switching on may be cut short.
-FIRST = 5
+# A run that may stop early is estimated so many times: often enough to save most of the beam time
+# that is left over, seldom enough that estimating takes less time than measuring.
+N_ESTIMATES = 32
+# Where the plan does not tell the number of readouts, two rows that agree do, among so many. The
+# first spectrum after switching on may be cut short.
+MAX_FIRST_ROWS = 5
+# The signals that end a run after the measurement under way, on the systems that have them.
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def acquire(
@@ -48,26 +50,47 @@ def acquire(
     other_instrument: bool = False,
     progress: bool = True,
 ) -> Recording:
-    """Measure everything in the plan that the store at `path` does not hold yet, and return what it then holds.
+    """Measure everything in the plan that the store does not hold yet; return what it then holds.
 
-    Each measurement is on the disk before the next begins: after a crash, a power cut or Ctrl-C (which ends the
-    run after the measurement under way, as SIGTERM and SIGHUP do) the same call goes on from there.
+    Each measurement is on the disk before the next begins: after a crash, a power cut or Ctrl-C the
+    same call goes on from there. Ctrl-C ends the run after the measurement under way, as SIGTERM
+    and SIGHUP do.
 
     Parameters
     ----------
+    plan
+        What to measure.
     instrument
-        Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function that makes one (it gets the plan if
-        it has a parameter ``plan``): it is called when all else is found to be in order, so that no mistake in the plan
-        disturbs a device, and not at all when everything is measured already.
+        Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function that makes one
+        (it gets the plan if it has a parameter ``plan``). The function is called when all else is
+        found to be in order, so that no mistake in the plan disturbs a device, and not at all when
+        everything is measured already.
+    path
+        The store, a file that is made if it does not exist.
     retries, wait_s
-        How often to ask again when it raises an error or gives no finite number, and the pause before. A mistake in the
-        driver's own code (TypeError, NameError, ...) is raised at once.
+        How often to ask again when the instrument raises an error or gives no finite number, and
+        the pause before, in seconds. A mistake in the driver's own code (TypeError, NameError, ...)
+        is raised at once.
     timeout_s
-        How long to wait for an answer; None waits for ever.
+        How long to wait for an answer, in seconds; None waits for ever.
     until
         Stop early, once the 95 % interval of the total capacity is narrower than this.
     other_instrument
         True goes on with a store that another instrument began, which is otherwise refused.
+    progress
+        Show a progress bar on a terminal.
+
+    Returns
+    -------
+    Recording
+        All that is stored. If the run ended before all was measured, ``metadata["stopped"]`` says
+        why.
+
+    Raises
+    ------
+    DataError
+        If the store belongs to another plan, is in use or cannot be written, or if the instrument
+        failed too often. What was measured before is safe.
 
     Examples
     --------
@@ -78,37 +101,49 @@ def acquire(
     ...     acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
     Recording: 64 samples, 2 inputs, 2 readouts
     """
-    for name, limit in (("timeout_s", timeout_s), ("until", until)):
-        if limit is not None:
-            positive(name, limit)
-    retries, wait_s, path = (
-        whole_number("retries", retries, 0),
-        number("wait_s", wait_s, 0.0),
-        Path(path),
-    )
-    with _alone(path.resolve()), Store(path, plan) as store, _until_stopped() as stop:
-        methods = [getattr(instrument, name, None) for name in ("measure", "measure_many")]
-        is_made = any(methods) and not isinstance(instrument, type)
-        if store.complete and not store.crashed and not is_made:
+    if timeout_s is not None:
+        positive("timeout_s", timeout_s)
+    if until is not None:
+        positive("until", until)
+    retries = whole_number("retries", retries, 0)
+    wait_s = number("wait_s", wait_s, 0.0)
+    path = Path(path)
+    with acquisition_lock(path.resolve()), Store(path, plan) as store, _stop_event() as stop:
+        is_instrument = _is_instrument(instrument)
+        if store.complete and not store.crashed and not is_instrument:
             return store.recording()  # without disturbing any device
-        made: Any = instrument if is_made else _made(instrument, store.plan)
-        careful = Careful(made, store, stop, retries, wait_s, timeout_s)
-        with _in_use(careful, other_instrument):
-            why = _measure(careful, until, progress)
+        device = instrument if is_instrument else _make(instrument, store.plan)
+        retrying = RetryingInstrument(
+            instrument=device,
+            store=store,
+            stop=stop,
+            retries=retries,
+            wait_s=wait_s,
+            timeout_s=timeout_s,
+        )
+        with _in_use(retrying, other_instrument):
+            reason = _measure_all(retrying, until, progress)
         recording = store.recording()
-    return (
-        recording
-        if why is None
-        else replace(recording, metadata=recording.metadata | {"stopped": why})
-    )
+    if reason is None:
+        return recording
+    return replace(recording, metadata=recording.metadata | {"stopped": reason})
 
 
 def extend(path: str | Path, n_samples: int) -> Plan:
-    """Let the store at `path` plan so many samples in all, or a few more; return that plan, for `acquire`.
+    """Let a store plan more samples, and return the longer plan, for `acquire`.
 
-    What was planned and measured stays as it is, also where the acquisition was interrupted: in the end there are the
-    same measurements as in one run of that length.
+    What was planned and measured stays as it is, also where the acquisition was interrupted: in the
+    end there are the same measurements as in one run of that length.
 
+    Parameters
+    ----------
+    path
+        The store.
+    n_samples
+        The number of samples in all, rounded up as `Plan.extended` does.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from infocap.lab import Plan, SimulatedBench
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
@@ -118,96 +153,101 @@ def extend(path: str | Path, n_samples: int) -> Plan:
     ...     acquire(longer, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
     Recording: 128 samples, 2 inputs, 2 readouts
     """
-    with _alone(Path(path).resolve()), Store(path) as store:
+    with acquisition_lock(Path(path).resolve()), Store(path) as store:
         store.extend(whole_number("n_samples", n_samples, 1))
         return store.plan
 
 
-def _measure(careful: Careful, until: float | None, progress: bool) -> str | None:
-    """Return why it ended before all were measured, or None."""
+# Measuring.
+
+
+def _measure_all(instrument: RetryingInstrument, until: float | None, progress: bool) -> str | None:
+    """Measure and store all that remains; return why it ended before that, or None."""
     from tqdm.auto import tqdm
 
-    store, quiet = careful.store, None if progress else True  # None: only on a terminal
-    n = len(store.schedule)
-    if store.n_readouts is None and careful.batch == 1 < n:
-        _first_rows(careful)
-    look = len(store)
-    with tqdm(total=n, initial=look, desc="Acquiring", unit="row", disable=quiet) as bar:
-        for some in _batches(store.remaining(), careful.batch):
-            if careful.stop.is_set():
+    store = instrument.store
+    n_planned = len(store.schedule)
+    # A single row must not decide on the number of channels; the rows of a batch agree.
+    if not store.knows_n_readouts and instrument.batch == 1 and n_planned > 1:
+        _measure_first_rows(instrument)
+    n_at_estimate = len(store)
+    disable = None if progress else True  # None: shown on a terminal only
+    with tqdm(
+        total=n_planned, initial=len(store), desc="Acquiring", unit="row", disable=disable
+    ) as bar:
+        for batch in _batches(store.remaining(), instrument.batch):
+            if instrument.stop.is_set():
                 return INTERRUPTED
-            store.record_many(some, *careful.measure(some))
-            if careful.failures:
-                bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
-            bar.update(len(some))
-            if until is not None and len(store) >= look + n // LOOKS and not store.complete:
-                look = len(store)
-                result, _ = estimate_now(store.recording(), store.plan, growth=False)
-                if result is not None and not result.unreliable and width(result) < until:
+            store.record_many(instrument.measure(batch))
+            if instrument.n_failures:
+                bar.set_postfix_str(f"asked again {instrument.n_failures} times", refresh=False)
+            bar.update(len(batch))
+            is_due = len(store) >= n_at_estimate + n_planned // N_ESTIMATES
+            if until is not None and is_due and not store.complete:
+                n_at_estimate = len(store)
+                if _is_narrow_enough(store, until):
                     return f"the 95 % interval of the total was narrower than {until:g}"
     return None
 
 
-def _batches(wanted: Iterator[Measurement], size: int) -> Iterator[list[Measurement]]:
-    """So many measurements at a time; one with the source off by itself."""
-    for is_dark, group in itertools.groupby(wanted, key=lambda one: one.kind == "dark"):
-        while some := list(itertools.islice(group, 1 if is_dark else size)):
-            yield some
+def _batches(measurements: Iterator[Measurement], size: int) -> Iterator[list[Measurement]]:
+    """Return so many measurements at a time; one with the source off comes by itself."""
+    for is_dark, group in itertools.groupby(
+        measurements, key=lambda measurement: measurement.kind == Kind.DARK
+    ):
+        while batch := list(itertools.islice(group, 1 if is_dark else size)):
+            yield batch
 
 
-def _first_rows(careful: Careful) -> None:
-    """Measure until a row has as many channels as the one before, which is then the number of all; store these two."""
-    rows: list[Any] = []
+def _measure_first_rows(instrument: RetryingInstrument) -> None:
+    """Measure until a row has as many channels as the one before; store these two.
+
+    Their number is then that of all rows.
+    """
+    store = instrument.store
+    measured: list[Measurement] = []
     widths: list[int] = []
-    for one in itertools.islice(careful.store.remaining(), FIRST):
-        if careful.stop.is_set():
+    for measurement in itertools.islice(store.remaining(), MAX_FIRST_ROWS):
+        if instrument.stop.is_set():
             return
-        (readouts,), (extra,) = careful.measure([one])
-        rows.append((one, readouts, extra))
-        widths.append(len(readouts))
-        if widths[-2:-1] == widths[-1:]:
-            some, values, extras = zip(*rows[-2:], strict=True)
-            return careful.store.record_many(some, values, extras)
-    said = f"the instrument gave {', '.join(map(str, widths))} channels in its first answers"
-    raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
+        measured += instrument.measure([measurement])
+        widths.append(measured[-1].n_values)
+        if len(widths) > 1 and widths[-1] == widths[-2]:
+            store.record_many(measured[-2:])
+            return
+    raise DataError(
+        f"the instrument gave {', '.join(map(str, widths))} channels in its first answers; "
+        "say in the plan how many there are: n_readouts = ...."
+    )
 
 
-@contextmanager
-def _in_use(careful: Careful, other_instrument: bool) -> Iterator[None]:
-    """Leave the instrument safe and closed in the end, however that comes; note in the store that it was so."""
-    store, last, begun = careful.store, careful.store.last_instrument, False
-    try:
-        if last not in (None, careful.name) and not other_instrument:
-            said = f"{store.path} was measured with the instrument {last!r} so far, and this is {careful.name!r}"
-            raise DataError(
-                f"{said}; take that one, another store, or say that it is meant: `other_instrument=True`."
-            )
-        careful.refuse_lacking()
-        if store.crashed:
-            for name in ("safe", "recover"):
-                careful.call(name)
-        store.note(BEGUN, instrument=careful.name)
-        begun = True
-        yield
-    finally:
-        careful.close()
-        with suppress(DataError):  # the disk is full: what went wrong first is told
-            if begun:
-                store.note(ENDED)
+def _is_narrow_enough(store: Store, until: float) -> bool:
+    """Return whether the 95 % interval of the total is narrower than wanted, and reliable."""
+    result, _ = estimate_now(store.recording(), store.plan, growth=False)
+    return result is not None and not result.unreliable and width(result) < until
 
 
-def _made(make: Any, plan: Plan) -> Any:
+# The instrument.
+
+
+def _is_instrument(instrument: Any) -> bool:
+    """Return whether this is an instrument, rather than what makes one."""
+    if isinstance(instrument, type):
+        return False
+    return bool(getattr(instrument, "measure", None) or getattr(instrument, "measure_many", None))
+
+
+def _make(maker: Any, plan: Plan) -> Any:
     """Call what makes an instrument; it gets the plan if it has a parameter of that name."""
-    told = {"plan": plan} if "plan" in parameters(make) else {}
+    options = {"plan": plan} if "plan" in parameters(maker) else {}
     try:
-        inspect.signature(make).bind(**told)
-    except (
-        TypeError,
-        ValueError,
-    ):  # no function, or one of other arguments: Careful says what an instrument needs
-        return make
+        inspect.signature(maker).bind(**options)
+    except (TypeError, ValueError):
+        # This is no function, or one that needs other arguments: RetryingInstrument refuses it, and
+        # says what an instrument needs.
+        return maker
     try:
-        return make(**told)
+        return maker(**options)
     except (InfocapError, *MISTAKES):
         raise
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
@@ -215,57 +255,68 @@ def _made(make: Any, plan: Plan) -> Any:
 
 
 @contextmanager
-def _until_stopped() -> Iterator[Event]:
-    """Whether Ctrl-C or a request to end has come, or the terminal is gone; the second Ctrl-C interrupts at once."""
-    asked = Event()
+def _in_use(instrument: RetryingInstrument, other_instrument: bool) -> Iterator[None]:
+    """Note in the store that an acquisition begins; make the instrument safe however it ends."""
+    store = instrument.store
+    has_begun = False
+    try:
+        _refuse_other_instrument(instrument, other_instrument)
+        instrument.refuse_impossible_plan()
+        if store.crashed:
+            instrument.call("safe")
+            instrument.call("recover")
+        store.note(BEGUN, instrument=instrument.name)
+        has_begun = True
+        yield
+    finally:
+        instrument.close()
+        if has_begun:
+            with suppress(DataError):  # the disk is full: the first error is the one to show
+                store.note(ENDED)
 
-    def ask(kind: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+
+def _refuse_other_instrument(instrument: RetryingInstrument, other_instrument: bool) -> None:
+    """Refuse to go on with another instrument than before, unless that is meant."""
+    store = instrument.store
+    last = store.last_instrument
+    if last not in (None, instrument.name) and not other_instrument:
+        raise DataError(
+            f"{store.path} was measured with the instrument {last!r} so far, and this is "
+            f"{instrument.name!r}; take that one, another store, or say that it is meant: "
+            "`other_instrument=True`."
+        )
+
+
+# Ctrl-C.
+
+
+@contextmanager
+def _stop_event() -> Iterator[Event]:
+    """Give an event that is set by Ctrl-C, by a request to end, or when the terminal is gone.
+
+    The second of these interrupts at once.
+    """
+    stop = Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
             raise KeyboardInterrupt
-        asked.set()
-        with suppress(OSError):  # nobody is there to read it
+        stop.set()
+        with suppress(OSError):  # the terminal is gone
             print(
                 "\ninfocap: stopping after this measurement (Ctrl-C again: at once)",
                 file=sys.stderr,
             )
 
-    heard = threading.current_thread() is threading.main_thread()  # signals reach no other thread
-    kinds = [
-        getattr(signal, name)
-        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-        if hasattr(signal, name)
-    ]
-    # What is ignored stays so: `nohup` wants the run to outlive its terminal.
-    kinds = [kind for kind in kinds if heard and signal.getsignal(kind) is not signal.SIG_IGN]
-    before = {kind: signal.signal(kind, ask) for kind in kinds}
+    former_handlers = {}
+    if threading.current_thread() is threading.main_thread():  # signals reach no other thread
+        for name in STOP_SIGNALS:
+            number = getattr(signal, name, None)
+            # What is ignored stays so: `nohup` wants the run to outlive its terminal.
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                former_handlers[number] = signal.signal(number, on_signal)
     try:
-        yield asked
+        yield stop
     finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One acquisition at a time: two would send their inputs to the same instrument.
-
-    An empty database beside the store is locked; the system frees it when the process ends, in whatever way.
-    """
-    if not path.parent.exists():
-        raise DataError(f"the folder {path.parent} does not exist; make it first.")
-    with ExitStack() as held:
-        try:
-            lock = sqlite3.connect(
-                path.with_name(f".{path.name}.lock"), timeout=LOOK_S, isolation_level=None
-            )
-            held.enter_context(closing(lock)).execute(
-                "PRAGMA journal_mode = OFF"
-            )  # nothing is written
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                said = f"another process is acquiring into {path}; wait for it, or end it first"
-            else:
-                said = f"{path} cannot be written ({problem}); choose another folder"
-            raise DataError(f"{said}.") from None
-        yield
+        for number, handler in former_handlers.items():
+            signal.signal(number, handler)

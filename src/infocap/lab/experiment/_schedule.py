@@ -1,44 +1,44 @@
-"""What is measured in which order: measurements, their kinds and the schedule of an acquisition."""
+"""The schedule of a plan: every measurement, in the order of acquisition."""
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...recording._recording import DARK, NOISE, REFERENCE
 from ...typing import Floats, Integers
+from ._measurement import KIND_OF_CODE, Kind, Measurement
 
-CONSTANT = {NOISE: "noise", REFERENCE: "reference", DARK: "dark"}
+if TYPE_CHECKING:
+    from ._plan import Plan
 
-
-class Measurement(NamedTuple):
-    """One thing to measure; `kind` and `number` name it for ever.
-
-    >>> from infocap.lab import Plan
-    >>> first = next(iter(Plan(n_inputs=1, max_degree=2, n_samples=4, seed=1, order="design").schedule))
-    >>> first.kind, first.number, first.u.shape
-    ('sample', 0, (1,))
-    """
-
-    kind: str  # "sample", "repeat", "noise", "reference" or "dark"
-    number: int  # the design index of a sample and of its repeat, else a running number
-    u: Floats
+# The probability of the inputs at which noise and references are measured, where a plan names none:
+# the upper quartile, because many a device is dark in the middle of its range.
+DEFAULT_CONSTANT_QUANTILE = 0.75
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """Measurements in the order of acquisition.
 
-    `codes` are design indices, the second time for a repeat, -1 for noise, -2 for the reference and -3 for a
-    measurement with the source off; `inputs` what to send (measurements, inputs).
+    Parameters
+    ----------
+    codes
+        The design index of every measurement, (measurements,); an index that comes a second time is
+        a repeat. In place of an index, -1 marks noise, -2 a reference and -3 the source off.
+    inputs
+        What to send, (measurements, inputs); of a sequence all time steps of a run in one row.
 
+    Examples
+    --------
     >>> from infocap.lab import Plan
-    >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
-    >>> len(schedule), [kind for kind, _ in schedule.names][:2]
-    (12, ['noise', 'noise'])
+    >>> plan = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4)
+    >>> len(plan.schedule), plan.schedule.names[:2]
+    (12, [('noise', 0), ('noise', 1)])
     """
 
     codes: Integers
@@ -48,23 +48,141 @@ class Schedule:
         return len(self.codes)
 
     @cached_property
-    def names(self) -> list[tuple[str, int]]:
-        """Kind and number of every measurement: a design index that comes a second time is a repeat."""
-        seen: Counter[int] = Counter()
-        out = []
+    def names(self) -> list[tuple[Kind, int]]:
+        """Kind and number of every measurement."""
+        n_seen: Counter[int] = Counter()
+        names = []
         for code in self.codes.tolist():
-            kind = CONSTANT.get(code, "repeat" if seen[code] else "sample")
-            out.append((kind, seen[code] if code < 0 else code))
-            seen[code] += 1
-        return out
+            if code in KIND_OF_CODE:
+                names.append((KIND_OF_CODE[code], n_seen[code]))
+            elif n_seen[code] == 0:
+                names.append((Kind.SAMPLE, code))
+            else:
+                names.append((Kind.REPEAT, code))
+            n_seen[code] += 1
+        return names
 
     def __iter__(self) -> Iterator[Measurement]:
-        for name, u in zip(self.names, self.inputs, strict=True):
-            yield Measurement(*name, u)
+        for (kind, number), u in zip(self.names, self.inputs, strict=True):
+            yield Measurement(kind, number, u)
 
 
-def joined(parts: Sequence[Schedule]) -> Schedule:
-    """Schedules one after the other as one."""
-    return Schedule(
-        np.concatenate([one.codes for one in parts]), np.concatenate([one.inputs for one in parts])
-    )
+def join_schedules(schedules: Sequence[Schedule]) -> Schedule:
+    """Return one schedule of several that follow each other."""
+    codes = np.concatenate([schedule.codes for schedule in schedules])
+    inputs = np.concatenate([schedule.inputs for schedule in schedules])
+    return Schedule(codes, inputs)
+
+
+def make_schedule(plan: Plan) -> Schedule:
+    """Return every measurement of a plan.
+
+    Noise comes first, then samples and their repeats, with references and dark measurements in
+    between. The schedule of an extended plan begins with that of the plan it extends.
+    """
+    if plan.extends:
+        first = plan.extended(plan.extends).schedule
+        return join_schedules([first, _schedule_after(first, plan)])
+    indices = _first_indices(plan)
+    schedule = _with_constants_between(plan, indices, n_rows_before=0)
+    if not plan.noise_repeats:
+        return schedule
+    codes = np.full(plan.noise_repeats, Kind.NOISE.code)
+    inputs = np.tile(_constant_input(plan, plan.noise_input), (plan.noise_repeats, 1))
+    return join_schedules([Schedule(codes, inputs), schedule])
+
+
+def _schedule_after(first: Schedule, plan: Plan) -> Schedule:
+    """Return what an extended plan adds to the schedule of the plan it extends."""
+    is_row_of_design = first.codes >= 0
+    indices = _further_indices(plan, start=int(first.codes.max()) + 1)
+    return _with_constants_between(plan, indices, n_rows_before=int(is_row_of_design.sum()))
+
+
+def _n_points(plan: Plan) -> int:
+    """Return the number of points of the design: samples, or the runs of a sequence."""
+    return plan.runs or plan.n_samples
+
+
+def _first_indices(plan: Plan) -> Integers:
+    """Return design indices, with those that are repeated twice, in the order of acquisition.
+
+    The inputs to repeat are chosen at random. Each is repeated at a random moment, because noise
+    that lasts longer than one measurement would otherwise look too small.
+    """
+    n_points = _n_points(plan)
+    rng = np.random.default_rng([plan.seed, n_points])
+    repeated = np.arange(0)
+    if plan.repeat_every:
+        n_repeats = -(-n_points // plan.repeat_every)  # rounded up
+        repeated = np.sort(rng.permutation(n_points)[:n_repeats])
+    indices = np.concatenate([np.arange(n_points), repeated])
+    moments = rng.random(len(indices))
+    if plan.order == "design":
+        is_repeat = np.arange(len(indices)) >= n_points
+        moments = indices + 0.5 * is_repeat
+    elif plan.order == "doubling":
+        # Block 0 comes first, then block 1, then blocks 2 and 3, then blocks 4 to 7, and so on.
+        block = indices // (n_points // plan.n_blocks)
+        moments += np.ceil(np.log2(block + 1))
+    return indices[np.argsort(moments, kind="stable")]
+
+
+def _further_indices(plan: Plan, start: int) -> Integers:
+    """Return the design indices from `start` on, in the order of acquisition.
+
+    Those of a longer plan begin in the same way: block comes after block, each in random order, and
+    after every `repeat_every` rows one of these rows is repeated.
+    """
+    indices = np.arange(start, _n_points(plan))
+    block_size = plan.block_size
+    if block_size and plan.order != "design":
+        rng = np.random.default_rng([plan.seed, start])
+        blocks = indices.reshape(-1, block_size)
+        indices = np.concatenate([rng.permutation(block) for block in blocks])
+    if plan.repeat_every:
+        rng = np.random.default_rng([plan.seed, start, 1])
+        ends = np.arange(plan.repeat_every, len(indices) + 1, plan.repeat_every)
+        rows_back = (plan.repeat_every * rng.random(len(ends))).astype(int)
+        indices = np.insert(indices, ends, indices[ends - 1 - rows_back])
+    return indices
+
+
+def _with_constants_between(plan: Plan, indices: Integers, n_rows_before: int) -> Schedule:
+    """Return rows of the design with dark measurements and references put between them.
+
+    Rows are counted from the beginning of the whole schedule: `n_rows_before` come before these.
+    """
+    inputs = plan.inputs.reshape(_n_points(plan), -1)[indices]
+    # The place before the first of further rows belongs to the schedule that they follow.
+    first_place = 0 if n_rows_before == 0 else 1
+    places = np.arange(first_place, len(indices) + 1)
+    source_off = np.full(plan.n_inputs, np.nan)
+    reference = _constant_input(plan, plan.reference_input)
+
+    inserted_places = []
+    inserted_codes = []
+    inserted_inputs = []
+    for kind, every, u in (
+        (Kind.DARK, plan.dark_every, source_off),
+        (Kind.REFERENCE, plan.reference_every, reference),
+    ):
+        if every:
+            due = places[(n_rows_before + places) % every == 0]
+            inserted_places.append(due)
+            inserted_codes.append(np.full(len(due), kind.code))
+            inserted_inputs.append(np.tile(u, (len(due), 1)))
+    if not inserted_places:
+        return Schedule(indices, inputs)
+    before = np.concatenate(inserted_places)
+    codes = np.insert(indices, before, np.concatenate(inserted_codes))
+    inputs = np.insert(inputs, before, np.concatenate(inserted_inputs), axis=0)
+    return Schedule(codes, inputs)
+
+
+def _constant_input(plan: Plan, values: Sequence[float] | None) -> Floats:
+    """Return the input at which noise or references are measured: the plan's, or a quantile."""
+    if values:
+        return np.array(values)
+    probability = np.array([DEFAULT_CONSTANT_QUANTILE])
+    return np.array([float(family.quantile(probability)[0]) for family in plan.basis.families])

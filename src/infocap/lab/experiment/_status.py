@@ -1,10 +1,8 @@
-"""status: how an acquisition stands while it runs, what its capacities look like by now, and what to do."""
+"""status: how an acquisition stands while it runs, its capacities so far, and what to do."""
 
-import sqlite3
 import time
 import warnings
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,29 +11,59 @@ import numpy as np
 from ..._files import blame
 from ..._formatting import duration
 from ..._validation import positive
-from ...errors import DataError, DataWarning, InfocapError
+from ...errors import Check, DataError, DataWarning, InfocapError
 from ...recording._recording import Recording
 from ...result._capacity_result import CapacityResult
 from ...workflow._from_recording import estimate_recording
+from ._lock import is_locked
+from ._measurement import Kind
 from ._plan import Plan
-from ._store_file import BEGUN, ENDED, MEASURED, StoreContents, read_entries, to_recording
+from ._store_file import StoreContents, read_entries, to_recording
+from ._store_row import BEGUN, ENDED
 
-# The rate is that of so many measurements, the last ones: a run slows down and speeds up.
-RECENT = 200
-# Capacities are estimated again when there are so many times more samples: fewer would hardly change them.
-MORE = 1.05
+# The rate is that of the last so many measurements: a run slows down and speeds up.
+N_RECENT = 200
+# Capacities are estimated again when there are so many times more samples; fewer would hardly
+# change them.
+MIN_GROWTH = 1.05
 # With fewer samples per readout no capacity means anything.
-ENOUGH = 2
-# A run looks stopped when nothing came for so many times the usual pause, and for so many seconds more.
-LATE, LEAST_LATE_S = 10.0, 30.0
+MIN_SAMPLES_PER_READOUT = 2
+# A run looks stopped when nothing came for so many times the usual pause, and so many seconds more.
+LATE_PAUSES = 10.0
+LATE_S = 30.0
+# Pauses are at least so long in seconds when they are compared: clocks tell no less.
+MIN_PAUSE_S = 1e-3
+# The slowest rate that is believed, in measurements per second.
+MIN_RATE_HZ = 1e-9
+# The width of the 95 % interval of the total at which to stop, where no other is given.
+DEFAULT_UNTIL = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Status:
-    """What is stored of a plan, how fast it grows, and what the capacities look like by now.
+    """What is stored of a plan, how fast it grows, and its capacities so far.
 
-    `result` is the latest estimate, or None with the reason in `problem`.
+    Parameters
+    ----------
+    path, plan
+        The store and its plan.
+    counts
+        How many measurements are stored and how many are planned, by kind.
+    rate_hz
+        Measurements per second, of late; None before there are two.
+    seconds_left
+        How long the rest takes at that rate; None without a rate.
+    last_row_age_s
+        How many seconds ago the last measurement was stored; None before any was.
+    result, problem
+        The latest estimate, or None and the reason.
+    advice
+        What to do now, in one sentence.
+    checks
+        What was noticed about the data.
 
+    Examples
+    --------
     >>> import tempfile
     >>> from infocap.lab import Store
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, noise_repeats=10)
@@ -47,24 +75,24 @@ class Status:
 
     path: Path
     plan: Plan
-    counts: dict[str, tuple[int, int]]  # stored and planned, by kind
+    counts: dict[str, tuple[int, int]]
     rate_hz: float | None
     seconds_left: float | None
     last_row_age_s: float | None
     result: CapacityResult | None
     problem: str
     advice: str
-    checks: tuple[str, ...]
+    checks: tuple[Check, ...]
 
     @property
     def stored(self) -> int:
         """Measurements on the disk."""
-        return sum(have for have, _ in self.counts.values())
+        return sum(n_stored for n_stored, _ in self.counts.values())
 
     @property
     def planned(self) -> int:
         """Measurements in the plan."""
-        return sum(wanted for _, wanted in self.counts.values())
+        return sum(n_planned for _, n_planned in self.counts.values())
 
     @property
     def complete(self) -> bool:
@@ -76,13 +104,36 @@ class Status:
         """The width of the 95 % interval of the total; None without a result."""
         return None if self.result is None else width(self.result)
 
+    def refreshed(self, until: float = DEFAULT_UNTIL) -> "Status":
+        """Return how the run stands by now.
 
-def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = None) -> Status:
-    """How the run in this store stands; readable while another process writes it.
+        Capacities are estimated again only when there are 5 % more samples, or all of them.
 
-    `until` is the width of the 95 % interval of the total at which to stop. With an `earlier` status the capacities
-    are estimated again only when there are 5 % more samples.
+        Parameters
+        ----------
+        until
+            As for `status`.
+        """
+        return _look(self.path, until, self.result)
 
+
+def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
+    """Return how the run in a store stands; another process may write it meanwhile.
+
+    Parameters
+    ----------
+    path
+        The store.
+    until
+        The width of the 95 % interval of the total at which to stop.
+
+    Raises
+    ------
+    DataError
+        If the file is no store, or if nothing of a plan is in it.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from infocap.lab import Plan, SimulatedBench, acquire
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
@@ -92,122 +143,167 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     >>> now.advice
     'complete: all that was planned is stored.'
     """
-    path, until = Path(path), positive("until", until)
-    found = read_entries(path)
-    if "plan" not in found.story:
-        what = "its plan is lost" if found.entries else "it holds nothing yet"
-        raise DataError(f"{path} cannot be watched: {what}.")
-    with blame(path, "an acquisition store"):
-        plan = Plan.from_dict(found.story["plan"])
-    wanted = Counter(kind for kind, _ in (found.schedule or plan.schedule).names)
-    have = Counter(entry.kind for entry in found.entries.values())
-    counts = {kind: (have[kind], wanted[kind]) for kind in MEASURED if wanted[kind]}
-    result, problem = None if earlier is None else earlier.result, ""
-    n_samples = counts["sample"][0] * (plan.steps - plan.washout)
-    # An estimate is kept until there are a few samples more; the final answer uses them all.
-    enough = 0.0 if result is None else MORE * result.n_samples
-    if n_samples >= min(enough, plan.n_samples) and (
-        result is None or result.n_samples < n_samples
-    ):
-        result, problem = estimate_now(to_recording(found, path), plan)
-    rate, age = _pace(found)
-    left = sum(wanted - got for got, wanted in counts.values())
-    ends = [one["what"] for one in found.contents("event") if one.get("what") in (BEGUN, ENDED)]
-    # A loop of the user's own notes neither beginning nor end, and holds no lock.
-    last = "" if not ends or _is_acquiring(path.resolve()) else ends[-1]
-    advice = _advice(left, result, age, rate, until, last)
-    checks = found.checks(path) if result is None else result.checks
+    return _look(Path(path), until, None)
+
+
+def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
+    """Return how a run stands; an earlier result is kept while there are few more samples."""
+    until = positive("until", until)
+    contents = read_entries(path)
+    plan = _plan_of(contents, path)
+    counts = _counts(contents, plan)
+    n_samples = counts[Kind.SAMPLE][0] * (plan.steps - plan.washout)
+    result = earlier_result
+    problem = ""
+    if _estimate_is_due(n_samples, plan, earlier_result):
+        result, problem = estimate_now(to_recording(contents, path), plan)
+    rate_hz = _rate_hz(contents.times)
+    age_s = None
+    if contents.measurements:
+        age_s = max(time.time() - float(contents.times[-1]), 0.0)
+    n_left = sum(n_planned - n_stored for n_stored, n_planned in counts.values())
     return Status(
-        path,
-        plan,
-        counts,
-        rate,
-        left / rate if rate else None,
-        age,
-        result,
-        problem,
-        advice,
-        checks,
+        path=path,
+        plan=plan,
+        counts=counts,
+        rate_hz=rate_hz,
+        seconds_left=n_left / rate_hz if rate_hz else None,
+        last_row_age_s=age_s,
+        result=result,
+        problem=problem,
+        advice=_advice(
+            n_left=n_left,
+            last_event=_last_event(contents, path),
+            result=result,
+            until=until,
+            age_s=age_s,
+            rate_hz=rate_hz,
+        ),
+        checks=contents.checks(path) if result is None else result.checks,
     )
 
 
-def _is_acquiring(path: Path) -> bool:
-    """Whether some process holds the lock of a store; nothing is locked or written by asking."""
+def _plan_of(contents: StoreContents, path: Path) -> Plan:
+    if "plan" not in contents.provenance:
+        reason = "it holds nothing yet" if contents.is_empty else "its plan is lost"
+        raise DataError(f"{path} cannot be watched: {reason}.")
+    with blame(path, "an acquisition store"):
+        return Plan.from_dict(contents.provenance["plan"])
+
+
+def _counts(contents: StoreContents, plan: Plan) -> dict[str, tuple[int, int]]:
+    """Return how many measurements are stored and planned, of each kind that is planned."""
+    schedule = contents.schedule or plan.schedule
+    n_planned = Counter(kind for kind, _ in schedule.names)
+    n_stored = Counter(measurement.kind for measurement in contents.measurements)
+    return {kind: (n_stored[kind], n_planned[kind]) for kind in Kind if n_planned[kind]}
+
+
+def _estimate_is_due(n_samples: int, plan: Plan, earlier_result: CapacityResult | None) -> bool:
+    """Return whether there are enough new samples; the final answer uses them all."""
+    if earlier_result is None:
+        return True
+    if n_samples <= earlier_result.n_samples:
+        return False
+    return n_samples >= min(MIN_GROWTH * earlier_result.n_samples, plan.n_samples)
+
+
+def estimate_now(
+    recording: Recording, plan: Plan, growth: bool = True
+) -> tuple[CapacityResult | None, str]:
+    """Estimate capacities of what there is; return the result, or None and the reason.
+
+    Gaps are left out, and complex readouts are split in two.
+    """
+    n_samples = len(recording.design_index)
+    n_readouts = recording.readouts.shape[1]
+    min_samples = min(MIN_SAMPLES_PER_READOUT * (n_readouts + 1), plan.n_samples)
+    if n_samples < min_samples or n_samples == 0:
+        problem = (
+            f"{n_samples} samples are stored; {min_samples} are the least that tell something."
+        )
+        return None, problem
+    repeats = recording.repeats
+    if repeats is not None:
+        n_repeats = np.isfinite(repeats).all(axis=1).sum()
+        if n_repeats <= n_readouts + 1:  # too few to tell the noise, but capacities need none
+            recording = replace(recording, repeats=None)
+    is_complex = np.iscomplexobj(recording.readouts)
     try:
-        lock = path.with_name(f".{path.name}.lock").as_uri()
-        with closing(sqlite3.connect(f"{lock}?mode=ro", timeout=0, uri=True)) as asked:
-            asked.execute("SELECT * FROM sqlite_master").fetchall()
-    except sqlite3.OperationalError as problem:
-        return problem.sqlite_errorcode == sqlite3.SQLITE_BUSY
-    return False
+        with warnings.catch_warnings(action="ignore", category=DataWarning):  # they are in checks
+            result = estimate_recording(
+                recording,
+                basis=plan.basis,
+                nan_policy="raise" if plan.runs else "omit",
+                complex_as="split" if is_complex else None,
+                growth=growth,
+            )
+    except InfocapError as reason:
+        return None, str(reason)
+    return result, ""
 
 
 def width(result: CapacityResult) -> float:
-    """The width of the 95 % interval of the total; infinite when the method gives none."""
+    """Return the width of the 95 % interval of the total; infinite if the method gives none."""
     if result.total_standard_error is None:
         return float("inf")
     low, high = result.total_interval()
     return high - low
 
 
-def estimate_now(
-    recording: Recording, plan: Plan, growth: bool = True
-) -> tuple[CapacityResult | None, str]:
-    """Capacities from what there is, with gaps left out and complex readouts split; or why there are none yet."""
-    n_samples = len(recording.design_index)
-    least = min(ENOUGH * (recording.readouts.shape[1] + 1), plan.n_samples)
-    if n_samples < least or n_samples == 0:
-        return None, f"{n_samples} samples are stored; {least} are the least that tell something."
-    again = recording.repeats
-    if again is not None and np.isfinite(again).all(axis=1).sum() <= again.shape[1] + 1:
-        recording = replace(
-            recording, repeats=None
-        )  # too few to tell the noise yet, and no reason to tell nothing
-    with warnings.catch_warnings(
-        action="ignore", category=DataWarning
-    ):  # kept in the result's checks
-        try:
-            split = "split" if np.iscomplexobj(recording.readouts) else None
-            nan = "raise" if plan.runs else "omit"
-            return estimate_recording(
-                recording, basis=plan.basis, nan_policy=nan, complex_as=split, growth=growth
-            ), ""
-        except InfocapError as reason:
-            return None, str(reason)
-
-
-def _pace(found: StoreContents) -> tuple[float | None, float | None]:
-    """Measurements per second, and how many seconds ago the last one was."""
-    times = np.array(list(found.times.values()))
+def _rate_hz(times: np.ndarray) -> float | None:
+    """Return how many measurements were stored per second of late, without long pauses."""
     if not len(times):
-        return None, None
-    pauses = np.diff(times[-RECENT:])
+        return None
+    pauses = np.diff(times[-N_RECENT:])
     pauses = pauses[pauses >= 0]  # the clock may have been set back
-    usual = float(np.median(pauses)) if len(pauses) else 0.0
-    # A long pause (the night, a restart) is no part of the pace.
-    span = float(pauses[pauses <= LATE * max(usual, 1e-3) + LEAST_LATE_S].sum())
-    return len(pauses) / span if span > 0 else None, max(time.time() - float(times[-1]), 0.0)
+    if not len(pauses):
+        return None
+    usual = max(float(np.median(pauses)), MIN_PAUSE_S)
+    # The night, or a restart, is no part of the pace.
+    is_regular = pauses <= LATE_PAUSES * usual + LATE_S
+    seconds = float(pauses[is_regular].sum())
+    return len(pauses) / seconds if seconds > 0 else None
+
+
+def _last_event(contents: StoreContents, path: Path) -> str:
+    """Return if the last acquisition began or ended; empty while one runs, or where none was noted.
+
+    A loop of the user's own notes neither, and holds no lock.
+    """
+    events = [event["what"] for event in contents.events if event.get("what") in (BEGUN, ENDED)]
+    if not events or is_locked(path.resolve()):
+        return ""
+    return events[-1]
 
 
 def _advice(
-    left: int,
+    *,
+    n_left: int,
+    last_event: str,
     result: CapacityResult | None,
-    age: float | None,
-    rate: float | None,
     until: float,
-    last: str,
+    age_s: float | None,
+    rate_hz: float | None,
 ) -> str:
-    """One sentence on what to do now; `last` is what was noted last of an acquisition that runs no more."""
-    if not left:
+    """Return in one sentence what to do now."""
+    if not n_left:
         return "complete: all that was planned is stored."
-    if last == BEGUN:
-        return "the acquisition was killed or has crashed: look at the device, then give the same command again."
+    if last_event == BEGUN:
+        return (
+            "the acquisition was killed or has crashed: look at the device, then give the same "
+            "command again."
+        )
     if result is not None and not result.unreliable and width(result) < until:
         return f"stop now: interval below {until:g}."
-    if last == ENDED:
-        return "no acquisition is running: the same `infocap acquire` as before measures what is missing."
-    if age is not None and age > LEAST_LATE_S + LATE / max(rate or 1.0, 1e-9):
-        return f"no new row for {age:.0f} s: is the acquisition still running?"
+    if last_event == ENDED:
+        return (
+            "no acquisition is running: the same `infocap acquire` as before measures what is "
+            "missing."
+        )
+    usual_pause_s = 1 / max(rate_hz or 1.0, MIN_RATE_HZ)
+    if age_s is not None and age_s > LATE_S + LATE_PAUSES * usual_pause_s:
+        return f"no new row for {age_s:.0f} s: is the acquisition still running?"
     if result is None:
         return "go on."
     if result.unreliable:
@@ -215,23 +311,26 @@ def _advice(
     return f"go on: the interval is {width(result):.2f} wide, {until:g} is wanted."
 
 
+# In words, for the terminal and the page.
+
+
 def counts(now: Status) -> str:
-    """What is stored and planned of each kind of measurement, in words."""
-    names = {"noise": "noise"} | (
-        {"sample": "runs", "repeat": "repeated runs"} if now.plan.runs else {}
-    )
-    return ", ".join(
-        f"{have}/{wanted} {names.get(kind, f'{kind}s')}"
-        for kind, (have, wanted) in now.counts.items()
-    )
+    """Return what is stored and planned of each kind of measurement, in words."""
+    names = {"noise": "noise"}
+    if now.plan.runs:
+        names |= {"sample": "runs", "repeat": "repeated runs"}
+    parts = []
+    for kind, (n_stored, n_planned) in now.counts.items():
+        parts.append(f"{n_stored}/{n_planned} {names.get(kind, f'{kind}s')}")
+    return ", ".join(parts)
 
 
 def pace(now: Status) -> str:
-    """How fast a run goes, how long it will take, and when something came last, in words."""
-    what = "run" if now.plan.runs else "row"
-    said = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {what}s/s"
+    """Return how fast a run goes, how long it will take, and when something came last, in words."""
+    thing = "run" if now.plan.runs else "row"
+    parts = ["no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {thing}s/s"]
     if not now.complete and now.seconds_left is not None:
-        said += f", {duration(now.seconds_left)} left"
+        parts.append(f"{duration(now.seconds_left)} left")
     if now.last_row_age_s is not None:
-        said += f", last {what} {duration(now.last_row_age_s)} ago"
-    return said
+        parts.append(f"last {thing} {duration(now.last_row_age_s)} ago")
+    return ", ".join(parts)

@@ -1,13 +1,12 @@
 """The acquisition store: every measurement is on the disk before it counts as measured."""
 
-import json
 import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
@@ -21,30 +20,52 @@ from ..._version import __version__
 from ...errors import DataError, ParameterError, warn
 from ...recording._recording import Recording
 from ...typing import ArrayLike, Floats
-from . import _store_file as files
+from ._measurement import Kind, Measurement
 from ._plan import Plan
-from ._schedule import Measurement, Schedule, joined
-from ._store_file import BEGUN, ENDED, LATEST_S, MEASURED, PAGE_BYTES, Entry, StoreContents
+from ._schedule import Schedule, join_schedules
+from ._store_file import StoreContents, read_entries, to_recording
+from ._store_row import BEGUN, COLUMNS, ENDED, EVENT_ROW, PLAN_ROW, SCHEMA, StoreRow
 
-# How long to wait for another process that holds the file: longer than any step of a reader takes.
-WAIT_S = 30.0
+# How long a writer waits for a process that holds the file, in seconds: longer than any step of a
+# reader takes.
+WRITE_TIMEOUT_S = 30.0
+# The page size of a new store. Most file systems have blocks of this size, so that a page is
+# written in one piece.
+PAGE_BYTES = 4096
+# Measurements that are stored together are this far apart in time, in seconds, so that their order
+# does not get lost.
+BATCH_SPACING_S = 1e-6
 
 
 class Store:
-    """Measurements of one plan in a SQLite file: crash-safe, resumable, readable by others meanwhile.
+    """Measurements of one plan in a SQLite file.
 
-    ``Store(path, plan)`` begins a store or goes on with one of the same plan; ``Store(path)`` opens one that is there.
-    `record` returns when the measurement is safe from a crash and from a loss of power.
+    A crash loses nothing that was stored, an interrupted acquisition goes on where it ended, and
+    other processes can read the file meanwhile.
 
+    Parameters
+    ----------
+    path
+        The file, by custom ``.db``.
+    plan
+        What to measure. A new store needs it. For a store that is there, it must be the plan it was
+        begun with, or that plan with more samples, which extends the store.
+
+    Raises
+    ------
+    DataError
+        If the store belongs to another plan, is damaged, or cannot be written.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from infocap.lab import Plan
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store(f"{folder.name}/run.db", Plan(n_inputs=2, max_degree=2, n_samples=8, seed=1)) as store:
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=8, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/run.db", plan) as store:
     ...     for index, u in store.pending():
     ...         store.record(index, [u.sum(), u[0] * u[1]])
     ...     store.recording()
     Recording: 8 samples, 2 inputs, 2 readouts
-    >>> folder.cleanup()
     """
 
     def __init__(self, path: str | Path, plan: Plan | None = None) -> None:
@@ -53,51 +74,56 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        found, wanted = (
-            files.read_entries(self.path) if self.path.exists() else StoreContents(),
-            plan,
-        )
-        log = self.path.with_name(f"{self.path.name}-wal")
-        if not found.entries:
-            # SQLite would throw away a log without its file, and the measurements in it.
-            if (
-                log.exists()
-                and log.stat().st_size
-                and not (self.path.exists() and self.path.stat().st_size)
-            ):
-                said = f"{log} is part of a store that was moved or renamed"
-                raise DataError(f"{said}; move it along with its store, or give another name.")
-        elif not found.sound:
-            raise DataError(found.damage(self.path))
+        contents = read_entries(self.path) if self.path.exists() else StoreContents()
+        if contents.is_empty:
+            self._begin(plan)
         else:
-            with blame(self.path, "an acquisition store"):
-                there = Plan.from_dict(found.story["plan"])
-            plan = self._same(plan or there, there)
+            self._open(contents, plan)
+        self._file = os.stat(self.path)
+        self._planned = {measurement.key: measurement for measurement in self.schedule}
+        self._stored = {measurement.key for measurement in contents.measurements}
+        self._stored &= self._planned.keys()
+        self.events = contents.events
+        # Numbers in one measurement: channels, or those of all steps of a run; None if not known.
+        self._n_values = self._planned_n_values()
+        if contents.measurements:
+            self._n_values = contents.measurements[0].n_values
+        if plan is not None and plan.is_extension_of(self.plan):
+            self.extend(plan.n_samples)
+
+    def _begin(self, plan: Plan | None) -> None:
+        """Make a new store."""
+        _refuse_log_of_another_store(self.path)
         if plan is None:
             raise DataError(
                 f"{self.path} does not exist or holds nothing; give a plan to begin with."
             )
         self.plan = plan
-        self.schedule = found.schedule or plan.schedule
-        self._story = (
-            found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | plan.story
-        )
-        self._connection = _connect(
-            self.path, None if found.entries else self._story, self.schedule
-        )
-        measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
-        self._file = os.stat(self.path)
-        self._input = {(one.kind, one.number): one.u for one in self.schedule}
-        self._stored = {(entry.kind, entry.number) for entry in measured} & self._input.keys()
-        self.events: list[dict[str, Any]] = found.contents("event")
-        known = (
-            len(measured[0].content[1])
-            if measured
-            else plan.steps * (plan.n_readouts or len(plan.channel))
-        )
-        self.n_readouts: int | None = known or None
-        if wanted is not None and wanted.is_extension_of(plan):
-            self.extend(wanted.n_samples)
+        self.schedule = plan.schedule
+        self._provenance = {
+            "begun": _now(),
+            "acquired_with": f"infocap {__version__}",
+            **plan.provenance,
+        }
+        self._connection = _connect(self.path)
+        _write_first_rows(self.path, self._connection, self._provenance, self.schedule)
+
+    def _open(self, contents: StoreContents, plan: Plan | None) -> None:
+        """Go on with a store that is there."""
+        if not contents.is_sound:
+            raise DataError(contents.damage(self.path))
+        self._provenance = contents.provenance
+        with blame(self.path, "an acquisition store"):
+            self.plan = Plan.from_dict(self._provenance["plan"])
+        if plan is not None:
+            _refuse_other_plan(self.path, plan, self.plan)
+        self.schedule = contents.schedule or self.plan.schedule
+        self._connection = _connect(self.path)
+
+    def _planned_n_values(self) -> int | None:
+        """Return how many numbers a measurement has by the plan, if the plan says so."""
+        n_channels = self.plan.n_readouts or len(self.plan.channel)
+        return self.plan.steps * n_channels or None
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -117,158 +143,244 @@ class Store:
         """Whether all that was planned is stored."""
         return len(self) == len(self.schedule)
 
+    @property
+    def knows_n_readouts(self) -> bool:
+        """Whether the plan or a stored measurement says how many readouts there are."""
+        return self._n_values is not None
+
+    # What is left to measure.
+
     def pending(self) -> Iterator[tuple[int, Floats]]:
-        """(index, u) of the samples not yet stored, in the order of acquisition; of a sequence, as `remaining` says."""
-        return ((one.number, one.u) for one in self.remaining() if one.kind == "sample")
+        """Return design index and inputs of the samples not yet stored.
+
+        They come in the order of acquisition. Repeats, noise and references are skipped;
+        `remaining` has them too.
+        """
+        for measurement in self.remaining():
+            if measurement.kind == Kind.SAMPLE:
+                yield measurement.number, measurement.u
 
     def remaining(self) -> Iterator[Measurement]:
-        """Everything not yet stored, in the order of acquisition: noise, samples, repeats, references, dark.
+        """Return everything not yet stored, in the order of acquisition.
 
-        Of a sequence each is a whole run with its washout, u is (steps, inputs), and `record` takes (steps, readouts).
+        Of a sequence each measurement is a whole run with its washout: `u` is (steps, inputs), and
+        `record` takes (steps, readouts).
         """
-        shape = (self.plan.steps, -1) if self.plan.runs else (-1,)
-        left = (one for one in self.schedule if (one.kind, one.number) not in self._stored)
-        return (one._replace(u=one.u.reshape(shape)) for one in left)
+        for measurement in self.schedule:
+            if measurement.key not in self._stored:
+                if self.plan.runs:
+                    u = measurement.u.reshape(self.plan.steps, -1)
+                    measurement = replace(measurement, u=u)
+                yield measurement
 
-    def record(
-        self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None
-    ) -> None:
-        """Store what was measured at the input with this design index; return when it is safe.
+    # Storing measurements.
 
-        `kind` is ``"sample"``, ``"repeat"``, ``"noise"``, ``"reference"`` or ``"dark"``; `measured` the time, now by
-        default.
+    def record(self, index: int, readouts: ArrayLike, kind: str = "sample") -> None:
+        """Store what was measured; return when it is safe from a crash and a loss of power.
+
+        Parameters
+        ----------
+        index
+            The design index of the input, or the number of a measurement of another kind.
+        readouts
+            What came back, (channels,); of a sequence (steps, channels).
+        kind
+            ``"sample"``, ``"repeat"``, ``"noise"``, ``"reference"`` or ``"dark"``.
+
+        Raises
+        ------
+        ParameterError
+            If the plan has no such measurement, or the store is closed.
+        DataError
+            If the readouts are no numbers or of another length than before, if other readouts are
+            stored there already, or if they cannot be written.
         """
-        one_of("kind", kind, MEASURED)
-        u = self._input.get((kind, int(index)))
-        if u is None:
+        one_of("kind", kind, Kind)
+        measurement = self._planned.get((Kind(kind), int(index)))
+        if measurement is None:
             raise ParameterError(
                 f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows."
             )
-        self.record_many([Measurement(kind, int(index), u)], [readouts], measured=measured)
+        self.record_many(self.with_readouts([measurement], [readouts]))
 
-    def record_many(
+    def with_readouts(
         self,
-        some: Sequence[Measurement],
+        measurements: Sequence[Measurement],
         readouts: Sequence[ArrayLike],
-        extra: Sequence[dict[str, float]] | None = None,
-        measured: float | None = None,
-    ) -> None:
-        """Store several measurements of `remaining` as one step: after a crash all of them are there, or none.
+        extra: Sequence[Mapping[str, float]] | None = None,
+        n_values: int | None = None,
+    ) -> list[Measurement]:
+        """Return measurements with what came back, which is checked here and nowhere else.
 
-        `extra` has other values of each by their names, such as ``{"Temperature [K]": 293.1}``.
+        Parameters
+        ----------
+        measurements
+            What was measured, of those that `remaining` gives.
+        readouts
+            One vector of numbers for each, all as long as those before.
+        extra
+            Further values of each by name.
+        n_values
+            The length of a vector where neither the store nor the plan tells it.
+        """
+        n_values = self._n_values or n_values
+        if extra is None:
+            extra = [{}] * len(measurements)
+        measured = []
+        for measurement, values, more in zip(measurements, readouts, extra, strict=True):
+            vector = self._checked_vector(measurement, values, n_values)
+            n_values = len(vector)
+            measured.append(replace(measurement, readouts=vector, extra=dict(more)))
+        return measured
+
+    def _checked_vector(
+        self, measurement: Measurement, readouts: ArrayLike, n_values: int | None
+    ) -> Floats:
+        """Return readouts as one vector of numbers; refuse anything else, and another length."""
+        n_steps = self.plan.steps
+        name = f"run {measurement.number}" if self.plan.runs else measurement.name
+        if np.ma.isMA(readouts):
+            readouts = np.ma.filled(np.ma.asarray(readouts, float), np.nan)
+        values = np.asarray(readouts)
+        if self.plan.runs:
+            if values.size % n_steps or (values.ndim == 2 and len(values) != n_steps):
+                raise DataError(
+                    f"readouts of {name} have shape {values.shape}; "
+                    f"give one row per time step, {n_steps}."
+                )
+            values = values.ravel()
+        if values.ndim == 2 and len(values) == 1:
+            values = values[0]
+        if values.ndim != 1 or len(values) == 0 or values.dtype.kind not in "fiubc":
+            raise DataError(
+                f"readouts of {name} have shape {values.shape} and type {values.dtype}; "
+                "give one vector of numbers."
+            )
+        if n_values is not None and len(values) != n_values:
+            raise DataError(
+                f"readouts of {name} have {len(values) // n_steps} channels; this store has "
+                f"{n_values // n_steps} (a plan may say how many: n_readouts)."
+            )
+        return values
+
+    def record_many(self, measurements: Sequence[Measurement]) -> None:
+        """Store several measurements as one step: after a crash all of them are there, or none.
+
+        Parameters
+        ----------
+        measurements
+            Measurements as `with_readouts` returns them.
         """
         if self._closed:
             raise ParameterError(
                 f"the store {self.path} is closed; open it again with Store(path)."
             )
-        values = self.checked(some, readouts)
-        moment = time.time() if measured is None else float(measured)
-        if not 0 <= moment < LATEST_S:
-            raise ParameterError(
-                f"`measured={moment:g}` is no time of a measurement; give seconds since 1970."
-            )
-        rows = zip(
-            some, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True
-        )
-        # A microsecond apart: the order within a batch must not get lost.
-        entries = [
-            Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u.ravel(), x, more))
-            for one, x, more, k in rows
-        ]
+        last = time.time()
+        rows = []
+        for position, measurement in enumerate(measurements, start=1 - len(measurements)):
+            moment = last + BATCH_SPACING_S * position
+            rows.append(StoreRow.of_measurement(measurement, moment))
         with self._lock:
             self._refuse_deleted()
-            self._write(entries)
-            self._stored |= {(one.kind, one.number) for one in some}
-            self.n_readouts = len(values[0])
+            self._write(rows)
+            self._stored |= {measurement.key for measurement in measurements}
+            self._n_values = measurements[0].n_values
 
-    def note(self, what: str, **words: Any) -> None:
-        """Store that something happened: an acquisition began or ended, a measurement failed."""
-        event = {"what": what, **words}
-        self._write([Entry("event", len(self.events), time.time(), json.dumps(event).encode())])
-        self.events.append(event)
-
-    def extend(self, n_samples: int) -> None:
-        """Plan so many samples in all, or a few more (`Plan.extended`); what was planned or measured stays."""
-        if n_samples < self.plan.n_samples:
-            said = f"`n_samples={n_samples}` is less than the {self.plan.n_samples} that {self.path} has planned"
-            raise ParameterError(f"{said}; a plan can only grow.")
-        if n_samples == self.plan.n_samples:
-            return
-        plan, known = self.plan.extended(n_samples), len(self.schedule)
-        added = Schedule(plan.schedule.codes[known:], plan.schedule.inputs[known:])
-        grown = [*self._story.get("extended", []), {"at": _now(), "n_samples": plan.n_samples}]
-        story, moment = self._story | plan.story | {"extended": grown}, time.time()
-        words = Entry("plan", len(grown), moment, json.dumps(story).encode())
-        self._write([words, Entry("schedule", len(grown), moment, files.pack_schedule(added))])
-        self.plan, self._story, self.schedule = plan, story, joined([self.schedule, added])
-        self._input = {(one.kind, one.number): one.u for one in self.schedule}
-
-    def _write(self, entries: Sequence[Entry]) -> None:
-        """Store entries as one step: when it returns all of them are on the disk, when it raises none."""
+    def _write(self, rows: Sequence[StoreRow]) -> None:
+        """Store rows as one step: when it returns all are on the disk, when it raises none."""
         try:
-            with (
-                self._lock,
-                self._connection as connection,
-            ):  # which undoes everything when something is raised
+            # Leaving the block by an error undoes everything.
+            with self._lock, self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
-                for entry in entries:
-                    query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
-                    there = connection.execute(query, entry[:2]).fetchone()
-                    if there is None:
-                        _put(connection, entry)
-                    elif there != (entry.data,):  # the same once more does no harm
-                        said = f"{entry.kind} {entry.number} is stored already with other readouts"
-                        raise DataError(f"{said}; a measurement is never overwritten.")
+                for row in rows:
+                    _insert_once(connection, row)
                 connection.execute("COMMIT")
         except sqlite3.Error as problem:
-            free, first = shutil.disk_usage(self.path.parent).free / 1e6, entries[0]
+            free_mb = shutil.disk_usage(self.path.parent).free / 1e6
             raise DataError(
-                f"{first.kind} {first.number} could not be stored ({problem}; {free:,.0f} MB are free there); the "
-                f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same command "
-                "again to go on."
+                f"{rows[0].name} could not be stored ({problem}; {free_mb:,.0f} MB are free "
+                f"there); the {len(self)} measurements before it are safe in {self.path}. Make "
+                "room, then give the same command again to go on."
             ) from None
+
+    def _refuse_deleted(self) -> None:
+        """Refuse to write to a file that was deleted or moved; copy what it holds to a new file."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self.path), self._file):
+                return
+        name = f"{self.path.stem}-rescued-{time.time():.0f}{self.path.suffix}"
+        new_path = self.path.with_name(name)
+        place = "lost"
+        with suppress(sqlite3.Error):
+            self._connection.execute("VACUUM INTO ?", (str(new_path),))
+            place = f"in {new_path}"
+        raise DataError(
+            f"{self.path} was deleted, moved or replaced while an acquisition wrote to it; the "
+            f"{len(self)} measurements that it held are {place}. Give that file the name of the "
+            "store, and then the same command again: it goes on from there."
+        )
+
+    # Events and longer plans.
+
+    def note(self, what: str, **details: Any) -> None:
+        """Store that something happened: an acquisition began or ended, a measurement failed."""
+        event = {"what": what, **details}
+        self._write([StoreRow.of_table(EVENT_ROW, event, len(self.events), time.time())])
+        self.events.append(event)
 
     @property
     def last_instrument(self) -> str | None:
         """The name of the instrument that measured last; None before any did."""
-        return next(
-            (
-                str(one.get("instrument"))
-                for one in reversed(self.events)
-                if one.get("what") == BEGUN
-            ),
-            None,
-        )
+        for event in reversed(self.events):
+            if event.get("what") == BEGUN:
+                return str(event.get("instrument"))
+        return None
 
     @property
     def crashed(self) -> bool:
         """Whether the last acquisition ended without having made its instrument safe."""
-        ends = [one["what"] for one in self.events if one.get("what") in (BEGUN, ENDED)]
+        ends = [event["what"] for event in self.events if event.get("what") in (BEGUN, ENDED)]
         return ends[-1:] == [BEGUN]
 
-    def _refuse_deleted(self) -> None:
-        """Refuse to write to a file that has no name any more; bring what it holds to a new one."""
-        try:
-            if os.path.samestat(os.stat(self.path), self._file):
-                return
-        except FileNotFoundError:
-            pass
-        new, said = (
-            self.path.with_name(f"{self.path.stem}-rescued-{time.time():.0f}{self.path.suffix}"),
-            "lost",
+    def extend(self, n_samples: int) -> None:
+        """Plan more samples; what was planned or measured stays.
+
+        Parameters
+        ----------
+        n_samples
+            The number of samples in all, rounded up as `Plan.extended` does.
+        """
+        if n_samples < self.plan.n_samples:
+            raise ParameterError(
+                f"`n_samples={n_samples}` is less than the {self.plan.n_samples} that {self.path} "
+                "has planned; a plan can only grow."
+            )
+        if n_samples == self.plan.n_samples:
+            return
+        plan = self.plan.extended(n_samples)
+        n_planned = len(self.schedule)
+        added = Schedule(plan.schedule.codes[n_planned:], plan.schedule.inputs[n_planned:])
+        extension = {"at": _now(), "n_samples": plan.n_samples}
+        extensions = [*self._provenance.get("extended", []), extension]
+        provenance = self._provenance | plan.provenance | {"extended": extensions}
+        number = len(extensions)
+        moment = time.time()
+        self._write(
+            [
+                StoreRow.of_table(PLAN_ROW, provenance, number, moment),
+                StoreRow.of_schedule(added, number, moment),
+            ]
         )
-        with suppress(sqlite3.Error):
-            self._connection.execute("VACUUM INTO ?", (str(new),))
-            said = f"in {new}"
-        raise DataError(
-            f"{self.path} was deleted, moved or replaced while an acquisition wrote to it; the {len(self)} "
-            f"measurements that it held are {said}. Give that file the name of "
-            "the store, and then the same command again: it goes on from there."
-        )
+        self.plan = plan
+        self._provenance = provenance
+        self.schedule = join_schedules([self.schedule, added])
+        self._planned = {measurement.key: measurement for measurement in self.schedule}
+
+    # What is stored, and the end.
 
     def recording(self) -> Recording:
-        """What is stored, in design order."""
-        return files.to_recording(files.read_entries(self.path), self.path)
+        """Return what is stored, in design order."""
+        return to_recording(read_entries(self.path), self.path)
 
     def close(self) -> None:
         """Close the file; everything is on the disk already."""
@@ -278,116 +390,139 @@ class Store:
 
     @classmethod
     def rescue(cls, damaged: str | Path, path: str | Path) -> Self:
-        """A new store with all that is whole in a damaged one, which stays as it is."""
-        found = files.read_entries(Path(damaged))
-        if "plan" not in found.story:
+        """Make a new store of all that can be read of a damaged store, which stays as it is.
+
+        Parameters
+        ----------
+        damaged
+            The damaged store.
+        path
+            A new file.
+        """
+        contents = read_entries(Path(damaged))
+        provenance = contents.provenance
+        if "plan" not in provenance:
             raise DataError(f"the plan of {damaged} is lost; export its rows to a .nc file.")
         if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        schedule = (
-            found.schedule or Plan.from_dict(found.story["plan"]).schedule
-        )  # of extensions, as one
-        with replaced(Path(path)) as beside:
-            connection = _connect(beside, found.story, schedule)
+        # The plan and its extensions are put together as one.
+        schedule = contents.schedule or Plan.from_dict(provenance["plan"]).schedule
+        rows = []
+        for measurement in contents.measurements:
+            rows.append(StoreRow.of_measurement(measurement, measurement.time or 0.0))
+        rows += contents.event_rows
+        with replaced(Path(path)) as part:
+            connection = _connect(part)
+            _write_first_rows(part, connection, provenance, schedule)
             with connection:
                 connection.execute("BEGIN")
-                for entry in found.entries.values():
-                    if entry.kind in (*MEASURED, "event"):
-                        _put(connection, entry)
+                for row in rows:
+                    _insert(connection, row)
             _close(connection)
         return cls(path)
 
-    def _same(self, plan: Plan, there: Plan) -> Plan:
-        """The store's plan, if it is the one given but for words, or one extends the other."""
-        if plan.is_extension_of(there) or there.is_extension_of(plan):
-            return there
-        both = {
-            one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)
-        }
-        pairs = {name: (old, new) for name, (old, new) in both.items() if old != new}
-        if plan.fingerprint != there.fingerprint:
-            said = ", ".join(
-                f"{name} {old!r} there and {new!r} here" for name, (old, new) in pairs.items()
-            )
-            raise DataError(
-                f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
-                f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
-            )
-        for name, (old, new) in pairs.items():
-            warn(
-                f"{self.path} keeps its {name} {old!r}, though the plan says {new!r}; give another path for that."
-            )
-        return there
 
-    def checked(
-        self, measurements: Sequence[Measurement], readouts: Sequence[ArrayLike]
-    ) -> list[Floats]:
-        """One vector of numbers per measurement, all as long as those before, or an error that says what is wrong."""
-        out, expected, steps = [], self.n_readouts, self.plan.steps
-        for one, given in zip(measurements, readouts, strict=True):
-            name = f"readouts of {'run' if self.plan.runs else one.kind} {one.number} have"
-            masked = np.ma.isMA(given)
-            values = np.asarray(
-                np.ma.filled(np.ma.asarray(given, float), np.nan) if masked else given
-            )
-            if self.plan.runs:
-                if values.size % steps or (values.ndim == 2 and len(values) != steps):
-                    raise DataError(
-                        f"{name} shape {values.shape}; give one row per time step, {steps}."
-                    )
-                values = values.ravel()
-            values = values[0] if values.ndim == 2 and len(values) == 1 else values
-            if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
-                raise DataError(
-                    f"{name} shape {values.shape} and type {values.dtype}; give one vector of numbers."
-                )
-            expected = expected or len(values)
-            if len(values) != expected:
-                known = f"this store has {expected // steps} (a plan may say how many: n_readouts)"
-                raise DataError(f"{name} {len(values) // steps} channels; {known}.")
-            out.append(values)
-        return out
+def _refuse_log_of_another_store(path: Path) -> None:
+    """Refuse to begin a store beside a log that holds measurements.
+
+    The log belongs to a store that was moved without it; SQLite would throw it away.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    has_store = path.exists() and path.stat().st_size > 0
+    if has_log and not has_store:
+        raise DataError(
+            f"{log} is part of a store that was moved or renamed; move it along with its store, or "
+            "give another name."
+        )
+
+
+def _refuse_other_plan(path: Path, plan: Plan, stored: Plan) -> None:
+    """Refuse a plan that measures something else than the store; warn where only words differ."""
+    if plan.is_extension_of(stored) or stored.is_extension_of(plan):
+        return
+    differences = {}
+    for entry in fields(Plan):
+        pair = getattr(stored, entry.name), getattr(plan, entry.name)
+        if pair[0] != pair[1]:
+            differences[entry.name] = pair
+    if plan.fingerprint != stored.fingerprint:
+        in_words = [
+            f"{name} {old!r} there and {new!r} here" for name, (old, new) in differences.items()
+        ]
+        raise DataError(
+            f"{path} belongs to another plan: its fingerprint is {stored.fingerprint[:12]}, this "
+            f"plan's is {plan.fingerprint[:12]} ({', '.join(in_words)}); give another path, or the "
+            "plan it belongs to."
+        )
+    for name, (old, new) in differences.items():
+        warn(
+            f"{path} keeps its {name} {old!r}, though the plan says {new!r}; "
+            "give another path for that."
+        )
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sqlite3.Connection:
-    """Open a store; with a story, begin it: what is planned is written in one step."""
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open a file for writing, so that what is committed is on the disk."""
     try:
         connection = sqlite3.connect(
-            path, timeout=WAIT_S, isolation_level=None, check_same_thread=False
+            path, timeout=WRITE_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
-        connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
-        connection.execute("PRAGMA fullfsync = ON")  # a Mac's disk keeps its promises only so
+        # A disk that allows no log beside the file, as over a network, needs one more wait.
+        synchronous = "FULL" if mode == "wal" else "EXTRA"
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        # Only with these does a Mac wait until the data are on the disk.
+        connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
-        if story is not None:
-            now = time.time()
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(files.SCHEMA)
-            _put(connection, Entry("plan", 0, now, json.dumps(story).encode()))
-            _put(connection, Entry("schedule", 0, now, files.pack_schedule(schedule)))
-            connection.execute("COMMIT")
-            sync(path.parent)
     except sqlite3.Error as problem:
-        why = str(problem) if story is None else f"{problem}; nothing was measured yet"
-        raise DataError(
-            f"{path} cannot be written ({why}); choose a folder on a local disk."
-        ) from None
+        raise _cannot_be_written(path, str(problem)) from None
     return connection
 
 
-def _put(connection: sqlite3.Connection, entry: Entry) -> None:
-    query = "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)"
-    connection.execute(query, (*entry, entry.crc))
+def _write_first_rows(
+    path: Path, connection: sqlite3.Connection, provenance: dict[str, Any], schedule: Schedule
+) -> None:
+    """Begin a store: the table, the plan and what is planned are written in one step."""
+    moment = time.time()
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(SCHEMA)
+        _insert(connection, StoreRow.of_table(PLAN_ROW, provenance, 0, moment))
+        _insert(connection, StoreRow.of_schedule(schedule, 0, moment))
+        connection.execute("COMMIT")
+        sync(path.parent)
+    except sqlite3.Error as problem:
+        raise _cannot_be_written(path, f"{problem}; nothing was measured yet") from None
+
+
+def _cannot_be_written(path: Path, reason: str) -> DataError:
+    return DataError(f"{path} cannot be written ({reason}); choose a folder on a local disk.")
+
+
+def _insert(connection: sqlite3.Connection, row: StoreRow) -> None:
+    connection.execute(f"INSERT INTO entry ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", row.columns)
+
+
+def _insert_once(connection: sqlite3.Connection, row: StoreRow) -> None:
+    """Insert a row; storing the same content once more does no harm, other content is refused."""
+    query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+    stored = connection.execute(query, (str(row.kind), row.number)).fetchone()
+    if stored is None:
+        _insert(connection, row)
+    elif stored != (row.data,):
+        raise DataError(
+            f"{row.name} is stored already with other readouts; a measurement is never overwritten."
+        )
 
 
 def _close(connection: sqlite3.Connection) -> None:
-    """Leave one file, easy to copy, unless somebody is reading: then the log stays beside it."""
+    """Leave one file, easy to copy; if somebody is reading, the log stays beside it."""
     connection.execute("PRAGMA busy_timeout = 0")
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = DELETE")

@@ -1,433 +1,454 @@
-"""The store that `lab.Store` writes, to be read: while it is written, damaged or whole."""
+"""Reading the store that `Store` writes: while it is written, whole or damaged."""
 
-import json
-import re
 import shutil
 import sqlite3
-import struct
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..._files import blame, refuse_too_large
+from ..._files import blame
 from ..._formatting import listed
 from ...errors import Check, DataError
 from ...recording._assemble import by_index
 from ...recording._recording import DARK, Recording
-from ...typing import Floats
-from ._schedule import CONSTANT, Schedule, joined
+from ._measurement import Kind, Measurement
+from ._schedule import Schedule, join_schedules
+from ._store_row import (
+    COLUMNS,
+    DAMAGE,
+    EVENT_ROW,
+    FAILURE,
+    MIN_ROW_BYTES,
+    PLAN_ROW,
+    ROW_KINDS,
+    SCHEDULE_ROW,
+    SCHEMA,
+    StoreRow,
+)
 
-PAGE_BYTES = 4096  # of the stores we write; that of most file systems, so that a page is written in one piece
-WAL_HEADER, FRAME_HEADER = 32, 24
-SALT = slice(16, 24)  # of the log's head
+# The first bytes of every SQLite file.
 MAGIC = b"SQLite format 3\0"
-SCHEMA = """CREATE TABLE entry (
-    id INTEGER PRIMARY KEY,  -- counts what is stored, without gaps
-    kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise, reference, dark or event
-    number INTEGER NOT NULL,  -- the design index of a sample and of its repeat
-    time REAL NOT NULL,  -- seconds since 1970
-    data BLOB NOT NULL,
-    crc INTEGER NOT NULL,
-    UNIQUE (kind, number)
-)"""
-MEASURED = ("sample", "repeat", "noise", "reference", "dark")
-KINDS = (*MEASURED, "plan", "schedule", "event")
-BEGUN, ENDED, FAILURE = "begun", "ended", "failure"  # events of an acquisition
-# The latest time that a measurement can have, in the year 5138: milliseconds since 1970 are later by far.
+# The latest time that a measurement can have, in seconds since 1970: the year 5138. A time in
+# milliseconds is later by far.
 LATEST_S = 1e11
-BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+# How long a reader waits for a process that holds the file, in seconds: longer than any step takes.
+READ_TIMEOUT_S = 30.0
+# The first two rows of every store, whose names are clear even where nothing of them is left.
+FIRST_ROWS = {1: "plan", 2: "schedule"}
+# How many names a message lists.
+MAX_NAMES = 12
+MAX_REASONS = 3
+MAX_PLACES = 5
 
-
-class Entry(NamedTuple):
-    """One line of the store."""
-
-    kind: str
-    number: int
-    time: float
-    data: bytes
-
-    @property
-    def crc(self) -> int:
-        """The checksum of all the rest."""
-        head = f"{self.kind}\0{self.number}\0".encode() + struct.pack("<d", self.time)
-        return zlib.crc32(self.data, zlib.crc32(head))
-
-    @property
-    def content(self) -> Any:
-        """What the data mean; a ValueError, or one of its kind, where they mean nothing."""
-        if self.kind in MEASURED:
-            return unpack(self.data)
-        if self.kind == "schedule":
-            return unpack_schedule(self.data)
-        found = json.loads(self.data)
-        if self.kind not in KINDS or not isinstance(found, dict):
-            raise ValueError(f"{self.kind} {found!r:.60}")
-        return found
+IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+NEEDS_WRITER = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 @dataclass
 class StoreContents:
-    """What a store holds, by identity; and what it once held."""
+    """What a store holds, each in the order in which it was stored, and what is damaged."""
 
-    entries: dict[int, Entry] = field(default_factory=dict)
-    damaged: dict[int, str] = field(default_factory=dict)  # what can still be read of their names
-    problem: str = ""  # what the database itself has to say
-
-    @property
-    def left_out(self) -> list[str]:
-        """The names, as far as they are known, of entries that are damaged or of which nothing is left."""
-        told = {1: "plan", 2: "schedule"} | {
-            one: name for one, name in self.damaged.items() if name
-        }
-        last = max([*self.entries, *self.damaged], default=0)
-        missing = {*range(1, last + 1), *self.damaged} - self.entries.keys()
-        return [told.get(one, f"entry {one}") for one in sorted(missing)]
+    plans: list[dict[str, Any]] = field(default_factory=list)  # as planned, then as extended
+    schedules: list[Schedule] = field(default_factory=list)  # what each plan added
+    measurements: list[Measurement] = field(default_factory=list)
+    event_rows: list[StoreRow] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # names of rows that are damaged or missing
+    problem: str = ""  # what SQLite says of the file, if it is damaged
+    last_id: int = 0
 
     @property
-    def sound(self) -> bool:
-        """Whether nothing is amiss."""
-        return not (self.problem or self.left_out)
-
-    def contents(self, kind: str) -> list[Any]:
-        """What all entries of a kind mean, in the order in which they were stored."""
-        return [entry.content for _, entry in sorted(self.entries.items()) if entry.kind == kind]
+    def is_empty(self) -> bool:
+        """Whether there is no row, because the process ended before it wrote any."""
+        return self.last_id == 0
 
     @property
-    def story(self) -> dict[str, Any]:
-        """The plan as plain data, its fingerprint, and how the store began; the latest, where it was extended."""
-        return next(iter(self.contents("plan")[::-1]), {})
+    def is_sound(self) -> bool:
+        """Whether no row is damaged or missing."""
+        return not self.problem and not self.left_out
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened: acquisitions that began and ended, and failures of the instrument."""
+        return [row.table() for row in self.event_rows]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The latest plan as plain data, its fingerprint, and how the store began."""
+        return self.plans[-1] if self.plans else {}
 
     @property
     def schedule(self) -> Schedule | None:
-        """Every measurement planned, if that is still there: what each plan added to the one before it."""
-        parts = self.contents("schedule")
-        return joined(parts) if parts and len(parts) == len(self.contents("plan")) else None
+        """Every measurement planned; None where a part of it is lost."""
+        if not self.schedules or len(self.schedules) != len(self.plans):
+            return None
+        return join_schedules(self.schedules)
 
     @property
-    def times(self) -> dict[int, float]:
-        """When each entry that is a measurement was stored, in that order."""
-        return {
-            one: entry.time for one, entry in sorted(self.entries.items()) if entry.kind in MEASURED
-        }
+    def times(self) -> np.ndarray:
+        """When each measurement was stored, in seconds since 1970."""
+        return np.array([measurement.time for measurement in self.measurements], dtype=float)
 
     @property
     def clock_is_right(self) -> bool:
-        """Whether times are seconds since 1970, and never go back."""
-        times = np.array(list(self.times.values()))
+        """Whether times are seconds since 1970 that never go back."""
+        times = self.times
         return bool((np.diff(times) >= 0).all() and (times < LATEST_S).all())
 
-    def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
-        """Take an entry in if it is whole; otherwise keep what its name looks like."""
-        name = ""
-        with suppress(
-            AttributeError, TypeError, ValueError, OverflowError, RecursionError, struct.error
-        ):
-            entry = Entry(kind.decode(), int(number), float(time), bytes(data))
-            if entry.kind in KINDS:
-                name = f"{entry.kind} {entry.number}"
-            if entry.crc == crc and np.isfinite(entry.time) and entry.content is not None:
-                self.entries[identity] = entry
-                self.damaged.pop(identity, None)
-        if identity not in self.entries:
-            self.damaged[identity] = name
+    def add(self, identity: int, *columns: Any) -> None:
+        """Take in a row of the table if it is whole; otherwise keep its name."""
+        for missing in range(self.last_id + 1, identity):
+            self.left_out.append(FIRST_ROWS.get(missing, f"row {missing}"))
+        self.last_id = identity
+        try:
+            self._add_whole(StoreRow.from_columns(*columns))
+        except DAMAGE:
+            self.left_out.append(_damaged_name(identity, *columns[:2]))
 
-    def checks(self, path: Path) -> tuple[str, ...]:
-        """What is damaged, how often the instrument failed, and whether the clock was set back, in a sentence each."""
-        found = [] if self.sound else [Check(self.damage(path))]
-        failures = [one for one in self.contents("event") if one.get("what") == FAILURE]
+    def _add_whole(self, row: StoreRow) -> None:
+        if row.kind == PLAN_ROW:
+            self.plans.append(row.table())
+        elif row.kind == SCHEDULE_ROW:
+            self.schedules.append(row.schedule())
+        elif row.kind == EVENT_ROW:
+            row.table()  # raises an error where the content makes no sense
+            self.event_rows.append(row)
+        else:
+            self.measurements.append(row.measurement())
+
+    def checks(self, path: Path) -> tuple[Check, ...]:
+        """Return what is amiss: damage, failures of the instrument, a clock that was set back."""
+        checks = []
+        if not self.is_sound:
+            checks.append(Check(self.damage(path)))
+        failures = [event for event in self.events if event.get("what") == FAILURE]
         if failures:
-            reasons = Counter(str(one.get("reason")) for one in failures).most_common()
-            said = listed([f"{reason}, {count} times" for reason, count in reasons], 3)
-            places = listed(list(dict.fromkeys(str(one.get("at")) for one in failures)), 5)
-            text = f"the instrument failed {len(failures)} times and was asked again ({said}), at {places}."
-            found.append(Check(text, "note", failures=len(failures), reasons=dict(reasons)))
+            checks.append(_failure_note(failures))
         if not self.clock_is_right:
-            text = "the clock jumped back during the run, or did not tell seconds: rows are in the order stored."
-            found.append(Check(text, "note"))
-        return tuple(found)
+            checks.append(
+                Check(
+                    "the clock jumped back during the run, or did not tell seconds: rows are in "
+                    "the order stored.",
+                    kind="note",
+                )
+            )
+        return tuple(checks)
 
     def damage(self, path: Path) -> str:
-        """Say in one sentence what is damaged and what to do."""
-        names = self.left_out
-        said = f"{len(names)} entries are left out" + (f" ({listed(names, 12)})" if names else "")
-        if self.problem:
-            said += ", entries after the last one found are lost"
-        why, count = self.problem or "checksums do not agree", len(self.times)
+        """Return in one sentence what is damaged and what to do."""
+        reason = self.problem or "checksums do not agree"
+        names = f" ({listed(self.left_out, MAX_NAMES)})" if self.left_out else ""
+        lost_end = ", rows after the last one that can be read are lost" if self.problem else ""
         return (
-            f"{path.name} is damaged ({why}): {said}, {count} measurements are whole; make a new store "
-            "of them with `infocap export` to another .db file, and go on there."
+            f"{path.name} is damaged ({reason}): {len(self.left_out)} rows are left out{names}"
+            f"{lost_end}, {len(self.measurements)} measurements are whole; make a new store of "
+            "them with `infocap export` to another .db file, and go on there."
         )
 
 
-def pack(u: Floats, x: Floats, extra: dict[str, float] | None = None) -> bytes:
-    """One measurement: what was sent and what came back, real or complex; a capital announces extra values as JSON."""
-    kind = b"c" if np.iscomplexobj(x) else b"f"
-    values = np.asarray(x, dtype="<c16" if kind == b"c" else "<f8")
-    words = json.dumps(extra).encode() if extra else b""
-    told = struct.pack("<I", len(words)) + words if extra else b""
-    head = struct.pack("<cI", kind.upper() if extra else kind, len(u))
-    return head + told + np.asarray(u, dtype="<f8").tobytes() + values.tobytes()
+def _damaged_name(identity: int, kind: Any, number: Any) -> str:
+    """Return the name of a damaged row, as far as it can still be read."""
+    with suppress(*DAMAGE):
+        kind = bytes(kind).decode()
+        if kind in ROW_KINDS:
+            return f"{kind} {int(number)}"
+    return FIRST_ROWS.get(identity, f"row {identity}")
 
 
-def unpack(data: bytes) -> tuple[Floats, Floats, dict[str, float]]:
-    """The inputs, the readouts and the extra values of one measurement, from what `pack` made."""
-    kind, n_inputs = struct.unpack_from("<cI", data)
-    start, extra = 5, {}
-    if kind.isupper():
-        start = 9 + struct.unpack_from("<I", data, 5)[0]
-        extra = {str(name): float(value) for name, value in json.loads(data[9:start]).items()}
-    middle = start + 8 * n_inputs
-    if len(data) <= middle:
-        raise ValueError(f"{n_inputs} inputs in {len(data)} bytes")
-    u = np.frombuffer(data[start:middle], dtype="<f8").astype(float)
-    return (
-        u,
-        np.frombuffer(data[middle:], dtype="<c16" if kind.lower() == b"c" else "<f8").copy(),
-        extra,
+def _failure_note(failures: list[dict[str, Any]]) -> Check:
+    """Return how often the instrument failed, why and where."""
+    reasons = Counter(str(event.get("reason")) for event in failures)
+    reasons_in_words = [f"{reason}, {count} times" for reason, count in reasons.most_common()]
+    places = list(dict.fromkeys(str(event.get("at")) for event in failures))
+    return Check(
+        f"the instrument failed {len(failures)} times and was asked again "
+        f"({listed(reasons_in_words, MAX_REASONS)}), at {listed(places, MAX_PLACES)}.",
+        kind="note",
+        failures=len(failures),
+        reasons=dict(reasons.most_common()),
     )
 
 
-def pack_schedule(schedule: Schedule) -> bytes:
-    """All measurements planned: their number, codes, then inputs."""
-    codes, inputs = np.asarray(schedule.codes, "<i8"), np.asarray(schedule.inputs, "<f8")
-    return struct.pack("<I", len(codes)) + codes.tobytes() + inputs.tobytes()
-
-
-def unpack_schedule(data: bytes) -> Schedule:
-    """All measurements planned, from what `pack_schedule` made."""
-    (n,) = struct.unpack_from("<I", data)
-    inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
-    codes = np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int)
-    if len(codes) < n or not inputs.size:
-        raise ValueError(f"{n} measurements in {len(data)} bytes")
-    return Schedule(codes, inputs.reshape(n, -1))
+# From the file to its contents.
 
 
 def read_entries(path: Path) -> StoreContents:
-    """Read everything that can be read; a damaged file is searched page by page."""
+    """Read a store.
+
+    A row whose checksum does not agree is left out and named. If SQLite finds the file damaged,
+    the rows that it can still read are there.
+
+    Raises
+    ------
+    DataError
+        If the file is no store, if SQLite can read nothing of it, or if another process holds it.
+    """
     if not path.is_file():
         raise DataError(f"{path} does not exist.")
     try:
-        return _select(path)
-    except (sqlite3.Error, UnicodeDecodeError) as problem:  # SQLite's own words may be damaged too
-        if _code(problem) in BUSY:
+        with _opened(path) as connection:
+            return _read(path, connection)
+    # The text of SQLite's own message may be damaged, too.
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
+        if _error_code(problem) in IN_USE:
             raise DataError(f"{path} is held by another process ({problem}); try again.") from None
-        found = StoreContents(problem=" ".join(str(problem).split()))
-    for record in records(path):
-        found.accept(*record)
-    if not found.entries:
         raise DataError(
-            f"{path} is not an acquisition store, or nothing of it is left ({found.problem})."
-        )
-    return found
+            f"{path} is not an acquisition store, or nothing of it can be read "
+            f"({_in_one_line(problem)}); take another copy of it."
+        ) from None
 
 
-def _select(path: Path, mode: str = "ro") -> StoreContents:
-    """All entries, after SQLite's own check of the file, both at one moment."""
-    found = StoreContents()
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
+def _read(path: Path, connection: sqlite3.Connection) -> StoreContents:
+    """Read all rows, one state of the file."""
+    definitions = connection.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL").fetchall()
+    if not definitions:
+        return StoreContents()
+    # A view, or columns that are computed, could take for ever.
+    found = [_without_comments(sql.decode(errors="replace")) for (sql,) in definitions]
+    if found != [_without_comments(SCHEMA)]:
+        raise sqlite3.DatabaseError("its table is not that of a store")
+    max_rows = _n_bytes(path) // MIN_ROW_BYTES
     try:
-        with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
-            connection.text_factory = bytes  # damaged text must not stop the reading of the rest
-            connection.execute("BEGIN")
-            made = connection.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL").fetchall()
-            if not made:
-                return found  # the process was ended before anything was in it
-            # A view, or columns that are computed, could take for ever.
-            if [_plain_sql(sql.decode(errors="replace")) for (sql,) in made] != [
-                _plain_sql(SCHEMA)
-            ]:
-                raise sqlite3.DatabaseError("malformed: its table is not that of a store")
-            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if said != b"ok":
-                raise sqlite3.DatabaseError(
-                    "malformed: " + said.decode(errors="replace").split("\n")[-1]
-                )
-            for row in connection.execute(
-                "SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"
-            ):
-                if not isinstance(row[0], int):
-                    raise sqlite3.DatabaseError("malformed: an entry without a number")
-                found.accept(*row)
-            return found
-    except sqlite3.Error as problem:
-        if mode != "ro" or _code(problem) not in UNREADY:
+        return _read_whole(connection, max_rows)
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
+        if _error_code(problem) in IN_USE:
             raise
-    # After a loss of power the log must be worked in first, which only a writer can do: then in a copy.
+        contents = _read_row_by_row(connection, max_rows)
+        contents.problem = _in_one_line(problem)
+        if contents.is_empty:
+            raise
+        return contents
+
+
+def _read_whole(connection: sqlite3.Connection, max_rows: int) -> StoreContents:
+    """Read all rows of a file that SQLite finds in order."""
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != b"ok":
+        last_line = verdict.decode(errors="replace").split("\n")[-1]
+        raise sqlite3.DatabaseError(f"malformed: {last_line}")
+    contents = StoreContents()
+    for identity, *columns in connection.execute(f"SELECT id, {COLUMNS} FROM entry ORDER BY id"):
+        if not isinstance(identity, int) or not contents.last_id < identity <= max_rows:
+            raise sqlite3.DatabaseError("malformed: the numbers of its rows make no sense")
+        contents.add(identity, *columns)
+    return contents
+
+
+def _read_row_by_row(connection: sqlite3.Connection, max_rows: int) -> StoreContents:
+    """Read each row by its number, so that a damaged page costs only the rows on it."""
+    contents = StoreContents()
+    query = f"SELECT {COLUMNS} FROM entry WHERE id = ?"
+    for identity in range(1, max_rows + 1):
+        with suppress(sqlite3.Error, UnicodeDecodeError):  # `add` sees the gap and names the row
+            columns = connection.execute(query, (identity,)).fetchone()
+            if columns is not None:
+                contents.add(identity, *columns)
+    return contents
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a store for reading, at one moment of it.
+
+    After a loss of power the log beside the file must be worked in first, which only a writer can
+    do. That happens in a copy, so that reading changes nothing.
+    """
+    with closing(_connect(path, "ro")) as connection:
+        try:
+            _begin_reading(connection)
+        except sqlite3.Error as problem:
+            if _error_code(problem) not in NEEDS_WRITER:
+                raise
+        else:
+            yield connection
+            return
     with TemporaryDirectory() as folder:
         copy = Path(folder, "copy.db")
         for suffix in ("", "-wal", "-journal"):
             with suppress(FileNotFoundError):
                 shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-        return _select(copy, "rw")
+        with closing(_connect(copy, "rw")) as connection:
+            _begin_reading(connection)
+            yield connection
 
 
-def _plain_sql(sql: str) -> str:
-    return "".join(re.sub("--.*", "", sql).split())
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=READ_TIMEOUT_S)
+    connection.text_factory = bytes  # text that is damaged must not end the reading of the rest
+    # Without this SQLite refuses a file that was cut as a whole. Nothing is ever written.
+    connection.execute("PRAGMA writable_schema = ON")
+    return connection
 
 
-def _code(problem: Exception) -> int:
-    return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
+def _begin_reading(connection: sqlite3.Connection) -> None:
+    """Hold the present state of the file, until the connection is closed."""
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
 
 
-def to_recording(found: StoreContents, path: Path) -> Recording:
-    """What has been measured so far, in design order."""
-    if not found.entries:
+def _n_bytes(path: Path) -> int:
+    """Return the size of a store and of the log beside it."""
+    n_bytes = path.stat().st_size
+    log = path.with_name(f"{path.name}-wal")
+    with suppress(FileNotFoundError):
+        n_bytes += log.stat().st_size
+    return n_bytes
+
+
+def _without_comments(sql: str) -> str:
+    """Return the definition of a table without comments and white space."""
+    code = [line.partition("--")[0] for line in sql.splitlines()]
+    return "".join("".join(code).split())
+
+
+def _error_code(problem: Exception) -> int:
+    """Return the primary result code of SQLite, without the details in its higher bits."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
+
+
+def _in_one_line(problem: Exception) -> str:
+    return " ".join(str(problem).split())
+
+
+# From the contents to a recording.
+
+
+def to_recording(contents: StoreContents, path: Path) -> Recording:
+    """Return what has been measured so far, in design order."""
+    if contents.is_empty:
         raise DataError(
             f"{path} holds nothing yet; an acquisition was ended before its first step."
         )
-    times, story, checks = found.times, found.story, found.checks(path)
-    plan, codes = story.get("plan", {}), {kind: code for code, kind in CONSTANT.items()}
-    when: dict[int, Any] = (
-        times if found.clock_is_right else {one: rank for rank, one in enumerate(times)}
-    )
-    sampled = {entry.number for entry in found.entries.values() if entry.kind == "sample"}
-    rows: list[tuple[int, Any, Floats, Floats, dict[str, float]]] = []
     with blame(path, "an acquisition store"):
-        for one in sorted(
-            times, key=lambda one: (found.entries[one].kind == "repeat", found.entries[one].number)
-        ):
-            kind, number, _, _ = entry = found.entries[one]
-            if kind == "repeat" and number not in sampled:
-                continue  # the sample is damaged
-            u, x, extra = entry.content
-            steps = (
-                len(u) // plan["n_inputs"] if plan.get("runs") else 1
-            )  # a run of a sequence is one entry
-            pairs = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
-            first = number * steps
-            rows += [
-                (codes.get(kind, first + step), when[one], *pair, extra)
-                for step, pair in enumerate(pairs)
-            ]
-        for what, counts in (
-            ("inputs", {len(row[2]) for row in rows}),
-            ("channels", {len(row[3]) for row in rows}),
-        ):
-            if len(counts) > 1:
-                sizes = listed(sorted(map(str, counts)))
-                raise DataError(f"{path} has measurements of {sizes} {what}; it is no store.")
-        if times and found.clock_is_right:
-            ends = [
-                datetime.fromtimestamp(time, UTC)
-                for time in (min(times.values()), max(times.values()))
-            ]
-            story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
-        index = np.array([row[0] for row in rows], dtype=int)
-        if n_dark := int(np.sum(index == DARK)):
-            said = f"{n_dark} measurements with the source off: from each other one, the latest before it"
-            checks += (Check(f"{said} was subtracted.", "note", dark=n_dark),)
-        names = tuple(dict.fromkeys(name for row in rows if row[0] >= 0 for name in row[4]))
-        return by_index(
-            path,
-            np.array([row[2] for row in rows]) if rows else np.empty((0, plan.get("n_inputs", 0))),
-            np.array([row[3] for row in rows])
-            if rows
-            else np.empty((0, len(plan.get("channel", ())))),
-            index,
-            np.array([row[1] for row in rows]),
-            np.array([[row[4].get(name, np.nan) for name in names] for row in rows])
-            if names
-            else None,
-            extra_names=names,
-            readout_unit=str(plan.get("readout_unit", "")),
-            channel=tuple(map(str, plan.get("channel", ()))),
-            metadata=story,
-            input_unit=str(plan.get("input_unit", "")),
-            checks=checks,
-        )
+        return _to_recording(contents, path)
 
 
-def records(path: Path) -> Iterator[tuple[Any, ...]]:
-    """Find (id, kind, number, time, data, crc) of whatever looks like an entry, in the file and the log beside it.
+def _to_recording(contents: StoreContents, path: Path) -> Recording:
+    provenance = _provenance_with_times(contents)
+    plan = provenance.get("plan", {})
+    channel = plan.get("channel", ())
+    rows = _rows(contents, plan)
+    _refuse_unequal(path, "inputs", rows.inputs)
+    _refuse_unequal(path, "channels", rows.readouts)
+    u = np.empty((0, plan.get("n_inputs", 0)))
+    x = np.empty((0, len(channel)))
+    if rows.inputs:
+        u = np.array(rows.inputs)
+        x = np.array(rows.readouts)
+    extra_names, extra = rows.extra_values()
+    return by_index(
+        path,
+        u,
+        x,
+        np.array(rows.design_index, dtype=int),
+        np.array(rows.times),
+        extra,
+        extra_names=extra_names,
+        readout_unit=str(plan.get("readout_unit", "")),
+        channel=tuple(map(str, channel)),
+        metadata=provenance,
+        input_unit=str(plan.get("input_unit", "")),
+        checks=(*contents.checks(path), *_dark_notes(rows)),
+    )
 
-    Without SQLite (sqlite.org/fileformat2.html): a leaf page of a table lists its cells, a cell holds a record,
-    and what does not fit goes to a chain of overflow pages. The checksum says whether to believe what is found.
+
+def _provenance_with_times(contents: StoreContents) -> dict[str, Any]:
+    """Return the plan and how the store began, with the times of the first and last measurement."""
+    provenance = dict(contents.provenance)
+    if contents.measurements and contents.clock_is_right:
+        first = datetime.fromtimestamp(contents.times.min(), UTC)
+        last = datetime.fromtimestamp(contents.times.max(), UTC)
+        provenance["measured"] = [end.isoformat(timespec="seconds") for end in (first, last)]
+    return provenance
+
+
+def _dark_notes(rows: "_Rows") -> list[Check]:
+    """Return a note on dark levels, if there are any; `by_index` subtracts them."""
+    n_dark = rows.design_index.count(DARK)
+    if n_dark == 0:
+        return []
+    text = (
+        f"{n_dark} measurements with the source off: from each other one, the latest before it was "
+        "subtracted."
+    )
+    return [Check(text, kind="note", dark=n_dark)]
+
+
+@dataclass
+class _Rows:
+    """The rows of a recording before they are sorted: one for each time step that was measured."""
+
+    design_index: list[int] = field(default_factory=list)  # or the code of the kind
+    times: list[Any] = field(default_factory=list)  # seconds, or ranks where the clock is wrong
+    inputs: list[np.ndarray] = field(default_factory=list)
+    readouts: list[np.ndarray] = field(default_factory=list)
+    extra: list[dict[str, float]] = field(default_factory=list)
+
+    def extra_values(self) -> tuple[tuple[str, ...], np.ndarray | None]:
+        """Return the names of the extra values of samples, and the values of all rows.
+
+        A row that lacks a value has NaN there.
+        """
+        names: dict[str, None] = {}  # in place of a set, to keep the order
+        for index, extra in zip(self.design_index, self.extra, strict=True):
+            if index >= 0:
+                names |= dict.fromkeys(extra)
+        if not names:
+            return (), None
+        values = np.full((len(self.extra), len(names)), np.nan)
+        for row, extra in enumerate(self.extra):
+            for column, name in enumerate(names):
+                values[row, column] = extra.get(name, np.nan)
+        return tuple(names), values
+
+
+def _rows(contents: StoreContents, plan: dict[str, Any]) -> _Rows:
+    """Return every measurement as rows, repeats after the samples that they repeat.
+
+    A repeat whose sample is damaged is left out.
     """
-    beside = path.with_name(path.name + "-wal")
-    for file in (path, beside):
-        if file.is_file():
-            refuse_too_large(file, "a store", (file.stat().st_size,), 2)
-    data, log = path.read_bytes(), beside.read_bytes() if beside.is_file() else b""
-    size = int.from_bytes(data[16:18], "big") if data.startswith(MAGIC) else PAGE_BYTES
-    size = 65536 if size == 1 else size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
-    main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
-    # The log is written from its beginning again and again; frames now in use carry the salt of its head.
-    current, stale = dict[int, bytes](), dict[int, bytes]()
-    for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
-        logged = current if log[start + 8 : start + 16] == log[SALT] else stale
-        number = int.from_bytes(log[start : start + 4], "big")
-        logged[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
-    for pages in (main | current, main, main | stale):
-        for number, page in pages.items():
-            start = 100 if number == 1 else 0
-            # Not all pages list cells here; what is read of others is nonsense that no checksum passes.
-            for k in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 8)):
-                place = start + 8 + 2 * k
-                with suppress(IndexError, KeyError, ValueError, struct.error):
-                    yield _record(page, int.from_bytes(page[place : place + 2], "big"), pages, size)
+    sampled = {
+        measurement.number
+        for measurement in contents.measurements
+        if measurement.kind == Kind.SAMPLE
+    }
+    clock_is_right = contents.clock_is_right
+
+    def place(rank: int) -> tuple[bool, int]:
+        measurement = contents.measurements[rank]
+        return measurement.kind == Kind.REPEAT, measurement.number
+
+    rows = _Rows()
+    for rank in sorted(range(len(contents.measurements)), key=place):
+        measurement = contents.measurements[rank]
+        if measurement.kind == Kind.REPEAT and measurement.number not in sampled:
+            continue
+        n_steps = 1
+        if plan.get("runs"):  # then a measurement is a run of a sequence, of many time steps
+            n_steps = len(measurement.u) // plan["n_inputs"]
+        inputs = measurement.u.reshape(n_steps, -1)
+        readouts = np.asarray(measurement.readouts).reshape(n_steps, -1)
+        for step in range(n_steps):
+            code = measurement.kind.code
+            index = measurement.number * n_steps + step if code is None else code
+            rows.design_index.append(index)
+            rows.times.append(measurement.time if clock_is_right else rank)
+            rows.inputs.append(inputs[step])
+            rows.readouts.append(readouts[step])
+            rows.extra.append(measurement.extra)
+    return rows
 
 
-def _record(page: bytes, cell: int, pages: dict[int, bytes], size: int) -> tuple[Any, ...]:
-    length, place = _varint(page, cell)
-    identity, place = _varint(page, place)
-    payload = _payload(page, place, length, pages, size)
-    head, place = _varint(payload, 0)
-    types = []
-    while place < head:
-        kind, place = _varint(payload, place)
-        types.append(kind)
-    if place != head or len(types) != 6 or types[0] != 0 or types[4] < 12 or types[4] % 2:
-        raise ValueError(types)
-    values: list[Any] = []
-    for kind in types:
-        length = (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
-        part, place = payload[place : place + length], place + length
-        if kind >= 12:
-            values.append(part)
-        elif kind == 7:
-            values.append(struct.unpack(">d", part)[0])
-        else:
-            values.append(kind - 8 if kind >= 8 else int.from_bytes(part, "big", signed=True))
-    return (identity, *values[1:])
-
-
-def _payload(page: bytes, place: int, length: int, pages: dict[int, bytes], size: int) -> bytes:
-    """The record, gathered from its page and the chain of pages it overflows to."""
-    most, least = size - 35, (size - 12) * 32 // 255 - 23
-    if length > size * len(pages):
-        raise IndexError(length)
-    local = length
-    if length > most:
-        local = least + (length - least) % (size - 4)
-        local = local if local <= most else least
-    parts = [page[place : place + local]]
-    following = int.from_bytes(page[place + local : place + local + 4], "big")
-    while local < length:
-        part = pages[following][4 : 4 + length - local]
-        if not part:
-            raise IndexError(following)
-        following = int.from_bytes(pages[following][:4], "big")
-        parts.append(part)
-        local += len(part)
-    return b"".join(parts)
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and the place after it."""
-    value = 0
-    for k in range(8):
-        byte = data[place + k]
-        value = value << 7 | byte & 0x7F
-        if byte < 0x80:
-            return value, place + k + 1
-    return value << 8 | data[place + 8], place + 9
+def _refuse_unequal(path: Path, name: str, rows: list[np.ndarray]) -> None:
+    """Refuse a store whose measurements differ in the number of inputs or channels."""
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        lengths_in_words = listed([str(length) for length in sorted(lengths)])
+        raise DataError(f"{path} has measurements of {lengths_in_words} {name}; it is no store.")

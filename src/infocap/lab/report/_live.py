@@ -56,7 +56,7 @@ def live(
         problem = ""
         with lock:  # one browser after the other
             try:
-                seen = status(path, until=until, earlier=seen)
+                seen = seen.refreshed(until)
             except InfocapError as said:
                 problem = str(said)
             title = seen.plan.title or seen.path.name

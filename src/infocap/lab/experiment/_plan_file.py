@@ -1,0 +1,112 @@
+"""Files of plans: TOML for people to read and change, CSV with the inputs for other programs."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._files import replaced
+from ..._validation import one_of
+from ...errors import DataError, ParameterError
+from ...recording._recording import input_columns
+from ...recording._save import PLAN
+
+if TYPE_CHECKING:
+    from ._plan import Plan
+
+# A larger file is no plan: the largest that make sense, with a family for each of many inputs, have
+# some hundred kilobytes.
+MAX_PLAN_BYTES = 10_000_000
+# Without these entries it is not clear what a plan measures, so a file must have them.
+REQUIRED_ENTRIES = ("n_inputs", "max_degree", "n_samples", "seed")
+# The last entry before the metadata in the files that `Plan.save` writes.
+LAST_ENTRY = "title"
+
+
+def write_toml(path: Path, plan: Plan) -> None:
+    """Write a plan as TOML, with the comment on each entry that plan.toml of this folder has."""
+    one_of("path suffix", path.suffix, (".toml",))
+    entries = plan.to_dict()
+    metadata = entries.pop("metadata")
+    entries["fingerprint"] = plan.fingerprint
+    entries["design_fingerprint"] = plan.design_fingerprint
+
+    values = {name: _toml(value) for name, value in entries.items() if value is not None}
+    values["design_fingerprint"] = plan.design_fingerprint  # stands in a comment, without quotes
+    absent = tuple(f"{name} = " for name, value in entries.items() if value is None)
+    template = Path(__file__).with_name("plan.toml").read_text(encoding="utf-8")
+    lines = []
+    for line in template.splitlines():
+        if not line.startswith(absent):
+            lines.append(Template(line).substitute(values))
+    for name, value in metadata.items():
+        lines.append(f"{_toml(name)} = {_toml(value)}")
+    with replaced(path) as part:
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the entries of a plan's file, among them the fingerprint if there is one."""
+    try:
+        n_bytes = path.stat().st_size
+        if n_bytes > MAX_PLAN_BYTES:
+            raise DataError(f"{path} has {n_bytes:,} bytes, and no plan is so large; give a plan.")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise DataError(f"{path} is not a plan in TOML: {problem}.") from None
+
+
+def refuse_incomplete(path: Path, entries: Mapping[str, Any]) -> None:
+    """Refuse a plan's file that lacks entries, for example because it was cut."""
+    required = list(REQUIRED_ENTRIES)
+    if "fingerprint" in entries:  # then infocap wrote the file, with all entries
+        required.append(LAST_ENTRY)
+    missing = [name for name in required if name not in entries]
+    if missing:
+        raise DataError(
+            f"{path} is not complete: it has no {', '.join(missing)}; "
+            "write it again with `infocap plan`, or copy it again."
+        )
+
+
+def write_csv(path: Path, plan: Plan) -> None:
+    """Write the schedule of a plan as a table: ``design_index,u1,u2,...``."""
+    import pandas
+
+    one_of("path suffix", path.suffix, (".csv",))
+    schedule = plan.schedule
+    # A run of a sequence is one measurement; its time steps are rows of their own.
+    first_rows = schedule.codes[:, None] * plan.steps
+    design_index = (first_rows + np.arange(plan.steps)).ravel()
+    inputs = schedule.inputs.reshape(-1, plan.n_inputs)
+    names = input_columns([family.variable for family in plan.basis.families])
+    table = pandas.DataFrame(inputs, index=design_index, columns=names)
+    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"{PLAN}{json.dumps(plan.provenance)}\n")
+        table.to_csv(file, index_label="design_index", lineterminator="\n")
+
+
+def _toml(value: Any) -> str:
+    """Return plain data as TOML, which Python reads but does not write.
+
+    TOML on one line is JSON with ``=`` in place of ``:`` in tables, and with one more character
+    that must be escaped.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", " = "))
+        text = text.replace("\x7f", "\\u007f")
+        tomllib.loads(f"value = {text}")
+    except ValueError:
+        raise ParameterError(
+            f"{value!r}: None, infinity and NaN cannot be kept in a plan's file; "
+            "give numbers, text, lists or tables."
+        ) from None
+    return text
