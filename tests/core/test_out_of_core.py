@@ -335,14 +335,6 @@ def test_inputs_that_both_files_tell_are_compared_wherever_they_lie(tmp_path):
         infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
 
 
-def test_what_an_earlier_version_wrote_as_zarr_can_stay_there():
-    path = Path(__file__).parents[1] / "lab" / "old" / "run.zarr"
-    whole, there = infocap.read(path), infocap.read(path, in_memory=False)
-    assert not isinstance(there.readouts, np.ndarray)
-    assert np.array_equal(there.readouts[1:3], whole.readouts[1:3])
-    assert there.metadata == whole.metadata
-
-
 class Zeros:
     """Many rows that take no memory."""
 

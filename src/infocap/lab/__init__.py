@@ -16,9 +16,9 @@ from .experiment import (
     simulated,
     status,
 )  # fmt: skip
-from .files import read
+from .files import READERS, read
 
 __all__ = [
-    "INTERRUPTED", "Instrument", "Measurement", "Plan", "Recording", "Schedule", "SimulatedBench", "Status", "Store",
-    "acquire", "adapters", "extend", "read", "simulated", "status",
+    "INTERRUPTED", "READERS", "Instrument", "Measurement", "Plan", "Recording", "Schedule", "SimulatedBench", "Status",
+    "Store", "acquire", "adapters", "extend", "read", "simulated", "status",
 ]  # fmt: skip

@@ -14,9 +14,8 @@ from typing import Any
 
 import click
 
-from ...errors import Check, DataWarning, InfocapError, printable
+from ...errors import Check, DataWarning, printable
 from ...recording._recording import Recording
-from ..files._others import is_folder
 from ..files._read import read
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -130,18 +129,8 @@ class Source:
 
     def read(self, in_memory: bool = True) -> Recording:
         """Read the files as one recording; of two that do not hold both, the first holds the inputs."""
-        names: dict[str, Any] = {"u": self.u, "x": self.x, "axes": self.axes}
-        if len(self.files) == 2:
-            try:
-                with warnings_in_checks():
-                    read(self.files[0], **names, in_memory=False)
-                both = is_folder(self.files[1])
-            except InfocapError:  # reading both files says what is wrong, if anything is
-                both = True
-            if both:
-                return read(*self.files, **names, in_memory=in_memory)
         source = self.files[0] if len(self.files) == 1 else self.files
-        return read(source, **names, in_memory=in_memory)
+        return read(source, u=self.u, x=self.x, axes=self.axes, in_memory=in_memory)
 
     def __str__(self) -> str:
         return str(self.files[0]) + (
