@@ -16,7 +16,17 @@ import numpy as np
 import pytest
 import scipy.io
 import zarr
-from test_files import ARRAYS, U, X, broken, examples, read_anything, recording, write_foreign
+from test_files import (
+    ARRAYS,
+    MAY_CRASH_SCIPY,
+    U,
+    X,
+    broken,
+    examples,
+    read_anything,
+    recording,
+    write_foreign,
+)
 
 import infocap
 from infocap.errors import DataError, InfocapError, ParameterError
@@ -446,7 +456,7 @@ def mutate(folder, count, seed):
 
     rng = random.Random(seed)
     np.save(folder / "partner.npy", U)
-    files = examples(folder / "whole")
+    files = [file for file in examples(folder / "whole") if file.name != MAY_CRASH_SCIPY]
     with Store(folder / "whole" / "run.db", PLAN) as store:
         for one in store.remaining():
             store.record(one.number, np.append(one.u, one.u**2), one.kind)

@@ -7,6 +7,7 @@ A format is a function from a path to an `ArrayFile`, as a context in which the 
 import json
 import math
 import os
+import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -32,6 +33,12 @@ MATLAB_NUMBERS = (
 # The head of a MATLAB file of version 5 to 7 ends in these letters, in the byte order of the file.
 MATLAB_HEAD_BYTES = 128
 MATLAB_ENDINGS = (b"IM", b"MI")
+# Types of data elements in such a file: numbers and text, a matrix, and what is compressed. SciPy looks others up
+# outside of its table, which ends the process.
+MATLAB_ELEMENT_TYPES = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 15, 16, 17, 18)
+MATLAB_MATRIX = 14
+MATLAB_COMPRESSED = 15
+MATLAB_TAG_BYTES = 8
 
 # Files of a zarr folder that describe an array or a group.
 ZARR_DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -119,6 +126,9 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
         head = file.read(MATLAB_HEAD_BYTES)
     if head[-2:] not in MATLAB_ENDINGS:
         raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
+    byte_order = "<" if head.endswith(b"IM") else ">"
+    data = np.memmap(path, mode="r")
+    _refuse_unknown_elements(path, data, byte_order, MATLAB_HEAD_BYTES, len(data))
     with blame(path, "MATLAB"):
         classes = {}
         for name, shape, matlab_class in scipy.io.whosmat(path):
@@ -135,6 +145,30 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
         for full_name, array in _matlab_arrays(name, value):
             arrays[full_name] = StoredArray(array.shape, array.dtype, partial(np.asarray, array))
     yield ArrayFile(path, "MATLAB", arrays)
+
+
+def _refuse_unknown_elements(
+    path: Path, data: np.memmap, byte_order: str, start: int, stop: int
+) -> None:
+    """Go through data elements, each a tag of type and length and then its bytes, and those in matrices."""
+    tag = struct.Struct(f"{byte_order}II")
+    while start + MATLAB_TAG_BYTES <= stop:
+        element_type, length = tag.unpack_from(data, start)
+        is_small = element_type > 0xFFFF  # up to 4 bytes, in the tag itself
+        if is_small:
+            element_type &= 0xFFFF
+            length = 0
+        if element_type not in MATLAB_ELEMENT_TYPES:
+            raise DataError(
+                f"{path} cannot be read as MATLAB (an element of type {element_type} at byte "
+                f"{start}); it is damaged."
+            )
+        start += MATLAB_TAG_BYTES
+        end = min(start + length, stop)
+        if element_type == MATLAB_MATRIX:
+            _refuse_unknown_elements(path, data, byte_order, start, end)
+        is_padded = element_type != MATLAB_COMPRESSED
+        start = end + (-length % MATLAB_TAG_BYTES if is_padded else 0)
 
 
 def _matlab_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
