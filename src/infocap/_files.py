@@ -1,11 +1,12 @@
-"""Files: one clear error for what cannot be read, arrays described before they are read, writes that are whole.
+"""Files: one clear error for a damaged one, arrays read when asked for, whole writes.
 
 Three things that every format of file has in common:
 
 - reading: `readable`, `blame` and `refuse_too_large` turn whatever goes wrong into one `DataError`;
-- arrays: a format opens its file as an `ArrayFile` of `StoredArray`, whose values are read when they are asked for;
-- writing: `replaced` writes beside the old file and takes its place at the end, `save_dataset` does so for NetCDF4,
-  and `seal` appends a checksum that `sealed` verifies.
+- arrays: a format opens its file as an `ArrayFile` of `StoredArray`, whose values are read when
+  they are asked for;
+- writing: `replaced` writes beside the old file and takes its place at the end, `save_dataset` does
+  so for NetCDF4, and `seal` appends a checksum that `sealed` verifies.
 """
 
 import errno
@@ -28,26 +29,30 @@ from .errors import DataError, InfocapError
 if TYPE_CHECKING:
     import xarray as xr
 
-# The share of the memory that one array may take; the rest is for the program and for copies of columns.
+# The share of the memory that one array may take; the rest is for the program and for copies of
+# columns.
 MAX_MEMORY_FRACTION = 0.8
 # Bytes of memory where the system does not say how much it has, as on Windows: that of a laptop.
 DEFAULT_MEMORY_BYTES = 16e9
-# Bytes of memory per byte of a text table: a cell of two digits and its comma was measured to take 77.
+# Bytes of memory per byte of a text table: a cell of two digits and its comma was measured to take
+# 77.
 MEMORY_BYTES_PER_TEXT_BYTE = 26
 # Bytes of memory that a string takes at least, whatever its type in the file says.
 MIN_STRING_BYTES = 64
 # The kinds of NumPy types that are numbers: Boolean, signed, unsigned, float, complex.
 NUMBERS = "biufc"
 
-# The last line of a file that infocap wrote: the CRC-32 of all bytes before it. HDF5 reads nothing beyond its own end.
+# The last line of a file that infocap wrote: the CRC-32 of all bytes before it. HDF5 reads nothing
+# beyond its own end.
 CHECKSUM_LINE = b"# infocap crc32 %08x\n"
 CHECKSUM_LINE_BYTES = 25
-# The attribute that says that the file ended in such a line. Where the line is missing, the file was cut short or
-# changed by another program.
+# The attribute that says that the file ended in such a line. Where the line is missing, the file
+# was cut short or changed by another program.
 SEALED = "infocap_checksum"
 CHECKSUM_BLOCK_BYTES = 1 << 24
 
-# Bytes that names and attributes of a NetCDF file take beside its arrays, and the share that chunks add.
+# Bytes that names and attributes of a NetCDF file take beside its arrays, and the share that chunks
+# add.
 NETCDF_HEADER_BYTES = 1_000_000
 NETCDF_CHUNK_SHARE = 10  # one part in so many
 
@@ -56,7 +61,7 @@ NETCDF_CHUNK_SHARE = 10  # one part in so many
 
 
 def readable(path: Path, folder: bool = False) -> Path:
-    """Return the path of a file, or of a folder, that exists, may be read and is not empty; refuse anything else."""
+    """Return the path of a file or folder that can be read; refuse anything else."""
     wanted = "a folder" if folder else "a file"
     try:
         if not path.exists():
@@ -87,12 +92,13 @@ def _kind_of_path(path: Path) -> str:
 
 @contextmanager
 def blame(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a library raises about a damaged file into one DataError that names the file."""
+    """Turn whatever a library raises about a file into one DataError that names the file."""
     try:
         yield
     except InfocapError:
         raise
-    # On damaged files h5py, zarr, zipfile, SciPy and NumPy were seen to raise nearly every built-in exception.
+    # On damaged files h5py, zarr, zipfile, SciPy and NumPy were seen to raise nearly every built-in
+    # exception.
     except Exception as problem:
         reason = textwrap.shorten(str(problem), 200) or type(problem).__name__
         raise DataError(
@@ -106,8 +112,8 @@ def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int)
     if n_bytes > MAX_MEMORY_FRACTION * memory():
         raise DataError(
             f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than "
-            f"{MAX_MEMORY_FRACTION:.0%} of memory; it is damaged, or must be read in parts with its own library "
-            "for infocap.estimate."
+            f"{MAX_MEMORY_FRACTION:.0%} of memory; it is damaged, or must be read in parts with "
+            "its own library for infocap.estimate."
         )
 
 
@@ -119,7 +125,7 @@ def read_text(path: Path) -> bytes:
 
 
 def memory() -> float:
-    """Return the bytes that this process may use: those of the machine, of its container or of its own limit."""
+    """Return the bytes that this process may use, of the machine, its container or its limit."""
     limits = []
     if hasattr(os, "sysconf"):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -145,16 +151,18 @@ class StoredArray:
     Parameters
     ----------
     shape, dtype
-        Of the values as `load` gives them: MATLAB's arrays are transposed, packed integers are floats.
+        Of the values as `load` gives them: MATLAB's arrays are transposed, packed integers are
+        floats.
     load
         Reads all values.
     rows
-        Gives a source of rows that stay in the file, for `estimate` to read in blocks. It is None where the numbers in
-        the file are not the values (complex, packed or transposed ones).
+        Gives a source of rows that stay in the file, for `estimate` to read in blocks. It is None
+        where the numbers in the file are not the values (complex, packed or transposed ones).
     attributes
         What the file says about the array, such as ``units``.
     problem
-        Why the array cannot be read, and what to do: parts of it were never written, or lie in other files.
+        Why the array cannot be read, and what to do: parts of it were never written, or lie in
+        other files.
     """
 
     shape: tuple[int, ...]
@@ -205,7 +213,7 @@ class ArrayFile:
         return plain_numbers(values)
 
     def rows(self, name: str) -> Any:
-        """Return the rows of a table of real numbers as they lie in the file; read it where that is not possible."""
+        """Return the rows of a table as they lie in the file; read it where that cannot be."""
         array = self._whole_array(name)
         if array.rows is None or len(array.shape) != 2 or array.dtype.kind not in "iuf":
             return self.numbers(name)
@@ -234,14 +242,14 @@ class ArrayFile:
 
 
 def plain_numbers(values: np.ndarray) -> np.ndarray:
-    """Convert to native byte order and to a type every format has: no Booleans, half or extended precision."""
+    """Convert to native byte order and to a type that every format has."""
     replacements = {"?": np.uint8, "e": np.float32, "g": np.float64, "G": np.complex128}
     dtype = replacements.get(values.dtype.char, values.dtype.newbyteorder("="))
     return values.astype(dtype, copy=False)
 
 
 def axis_values(values: Sequence[Any]) -> np.ndarray:
-    """Make an array of values along an axis of a table: numbers and strings as they are, the rest as text."""
+    """Make an array of values along an axis: numbers and strings as they are, others as text."""
     all_numbers = all(isinstance(value, int | float) for value in values)
     all_strings = all(isinstance(value, str) for value in values)
     if all_numbers or all_strings:
@@ -254,7 +262,7 @@ def axis_values(values: Sequence[Any]) -> np.ndarray:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; that file takes the place of `path` once it is complete and on the disk."""
+    """Give a temporary path to write to; it takes the place of `path` once it is complete."""
     if not path.parent.exists():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     temporary = path.with_name(f".{path.name}.part")
@@ -281,7 +289,7 @@ def sync(path: Path) -> None:
 
 
 def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None = None) -> None:
-    """Write a NetCDF4 file with a checksum; an interrupted write leaves the former file as it was."""
+    """Write a NetCDF4 file with a checksum; an interrupted write leaves the former file."""
     marked = data.assign_attrs({SEALED: "crc32 of all but the last line"})
     with replaced(path) as temporary:
         _refuse_full_disk(temporary, data.nbytes)
@@ -290,7 +298,7 @@ def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None
 
 
 def _refuse_full_disk(path: Path, n_bytes: int) -> None:
-    """Raise an OSError where the disk has no room for so many bytes: HDF5 may end the process when it is full."""
+    """Raise an OSError where the disk has no room: HDF5 may end the process on a full one."""
     if not hasattr(os, "posix_fallocate"):
         return
     expected = n_bytes + n_bytes // NETCDF_CHUNK_SHARE + NETCDF_HEADER_BYTES
@@ -333,8 +341,9 @@ def sealed(path: Path) -> bool:
 def changed(path: Path) -> DataError:
     """Return the error for a file whose checksum does not agree."""
     return DataError(
-        f"{path} is damaged or cut short, or another program changed it: its checksum does not agree; "
-        f"take another copy, or if it was changed on purpose, delete its attribute '{SEALED}'."
+        f"{path} is damaged or cut short, or another program changed it: its checksum does not "
+        "agree; take another copy, or if it was changed on purpose, delete its attribute "
+        f"'{SEALED}'."
     )
 
 

@@ -1,7 +1,8 @@
 """HDF5 files, which NetCDF4 and MATLAB v7.3 files are, opened as an `ArrayFile`.
 
-Four conventions about what the numbers in a data set mean are followed: MATLAB's (transposed), h5py's and MATLAB's
-complex numbers (two fields), our own complex numbers (a last axis of two), and NetCDF's packed integers.
+Four conventions about what the numbers in a data set mean are followed: MATLAB's (transposed),
+h5py's and MATLAB's complex numbers (two fields), our own complex numbers (a last axis of two), and
+NetCDF's packed integers.
 """
 
 import math
@@ -31,21 +32,25 @@ FORMAT_NAMES = {".nc": "NetCDF", ".mat": "MATLAB v7.3"}
 CLASSIC_NETCDF = b"CDF"
 # How MATLAB and h5py name the fields of complex numbers.
 COMPLEX_FIELDS = (("real", "imag"), ("r", "i"))
-# What our attribute "parts" says where the last axis is (real, imaginary): NetCDF has no complex numbers.
+# What our attribute "parts" says where the last axis is (real, imaginary): NetCDF has no complex
+# numbers.
 PARTS = "re, im"
 # Attributes of packed numbers in NetCDF (CF conventions).
 PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 MISSING_VALUE_ATTRIBUTES = ("_FillValue", "missing_value")
-# Of the attributes of a data set only these are read: following references among the others can hang on a damaged file.
+# Of the attributes of a data set only these are read: following references among the others can
+# hang on a damaged file.
 DATASET_ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING_ATTRIBUTES)
 # Attributes are words and single numbers; one of more bytes is damage.
 MAX_ATTRIBUTE_BYTES = 10_000_000
-# How the attribute NAME of a data set begins that stands for a dimension of NetCDF and holds no values.
+# How the attribute NAME of a data set begins that stands for a dimension of NetCDF and holds no
+# values.
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
 # MATLAB keeps what cells refer to in groups whose names begin so.
 MATLAB_REFERENCES = "#"
 
-# Makes a source of rows that stay in the file, from the file, the name of the data set and its shape.
+# Makes a source of rows that stay in the file, from the file, the name of the data set and its
+# shape.
 RowSource = Callable[[str, str, tuple[int, ...]], Any]
 
 
@@ -173,7 +178,7 @@ def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> An
 
 
 def _unpacked(packed: np.ndarray, attributes: dict[str, Any]) -> np.ndarray:
-    """Turn the packed numbers of NetCDF into values: NaN where they are missing, then scaled and shifted."""
+    """Turn packed numbers of NetCDF into values: NaN where missing, scaled and shifted."""
     values = packed
     for name in MISSING_VALUE_ATTRIBUTES:
         if name not in attributes:

@@ -1,4 +1,4 @@
-"""What other people's files hold, as `Rows`: one row per measurement; and from them a `Recording`."""
+"""What other people's files hold, as `Rows`, one per measurement; from them a `Recording`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ class Rows:
     """
 
     path: Path
-    u: ArrayLike | None = None
-    x: ArrayLike | None = None
+    u: ArrayLike = None
+    x: ArrayLike = None
     index: Integers | None = None
     time: Floats | None = None
     axes: str | None = None
@@ -108,7 +108,7 @@ def as_table(path: Path, name: str, values: ArrayLike) -> ArrayLike:
 
 
 def oriented_as_readouts(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayLike:
-    """Return the inputs, transposed where the user gave the axes of the readouts and only so the lengths agree."""
+    """Return the inputs, transposed where the user gave `axes` and only so the lengths agree."""
     if axes is None or len(u.shape) != 2:
         return u
     n_samples = x.shape[0]
@@ -117,7 +117,7 @@ def oriented_as_readouts(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayL
 
 
 def along_axes(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
-    """Bring readouts into the order (samples, channels): means over averages, several axes of channels as one."""
+    """Bring readouts into the order (samples, channels); averages become their mean."""
     names = [name.strip() for name in axes.split(",")]
     if names.count("samples") != 1 or not set(names) <= set(AXES):
         raise ParameterError(
@@ -138,7 +138,7 @@ def along_axes(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
 
 
 def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
-    """Refuse inputs and readouts of unequal lengths, and say whether one of them lies on its side."""
+    """Refuse inputs and readouts of unequal lengths; say whether one lies on its side."""
     n_rows, n_inputs = u.shape
     n_readout_rows, n_readouts = x.shape
     if n_rows == n_readout_rows:

@@ -1,7 +1,7 @@
-"""Files of named arrays: .npy, .npz, .mat, .h5, .nc and zarr folders, opened without reading their values.
+"""Files of named arrays (.npy, .npz, .mat, .h5, .nc, zarr), opened before they are read.
 
-A format is a function from a path to an `ArrayFile`, as a context in which the file is open, and a line in the table
-`ARRAY_FORMATS`. No format loads a pickle, which could run any program.
+A format is a function from a path to an `ArrayFile`, as a context in which the file is open, and a
+line in the table `ARRAY_FORMATS`. No format loads a pickle, which could run any program.
 """
 
 import json
@@ -33,8 +33,8 @@ MATLAB_NUMBERS = (
 # The head of a MATLAB file of version 5 to 7 ends in these letters, in the byte order of the file.
 MATLAB_HEAD_BYTES = 128
 MATLAB_ENDINGS = (b"IM", b"MI")
-# Types of data elements in such a file: numbers and text, a matrix, and what is compressed. SciPy looks others up
-# outside of its table, which ends the process.
+# Types of data elements in such a file: numbers and text, a matrix, and what is compressed. SciPy
+# looks others up outside of its table, which ends the process.
 MATLAB_ELEMENT_TYPES = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 15, 16, 17, 18)
 MATLAB_MATRIX = 14
 MATLAB_COMPRESSED = 15
@@ -116,7 +116,7 @@ def open_matlab(path: Path) -> AbstractContextManager[ArrayFile]:
 
 @contextmanager
 def open_matlab5(path: Path) -> Iterator[ArrayFile]:
-    """Read all arrays of numbers and text, fields of structures as ``data.u``; of cells only the shape.
+    """Read arrays of numbers and text, fields of structures as ``data.u``, of cells the shape.
 
     SciPy reads a file as a whole, so the sizes that it declares are checked before.
     """
@@ -127,8 +127,8 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
     if head[-2:] not in MATLAB_ENDINGS:
         raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
     byte_order = "<" if head.endswith(b"IM") else ">"
-    data = np.memmap(path, mode="r")
-    _refuse_unknown_elements(path, data, byte_order, MATLAB_HEAD_BYTES, len(data))
+    data = np.memmap(path, mode="r").data
+    _refuse_unknown_elements(path, data, byte_order, MATLAB_HEAD_BYTES, data.nbytes)
     with blame(path, "MATLAB"):
         classes = {}
         for name, shape, matlab_class in scipy.io.whosmat(path):
@@ -148,9 +148,9 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
 
 
 def _refuse_unknown_elements(
-    path: Path, data: np.memmap, byte_order: str, start: int, stop: int
+    path: Path, data: memoryview, byte_order: str, start: int, stop: int
 ) -> None:
-    """Go through data elements, each a tag of type and length and then its bytes, and those in matrices."""
+    """Go through data elements, each a tag and then its bytes, and those in matrices."""
     tag = struct.Struct(f"{byte_order}II")
     while start + MATLAB_TAG_BYTES <= stop:
         element_type, length = tag.unpack_from(data, start)
@@ -172,7 +172,7 @@ def _refuse_unknown_elements(
 
 
 def _matlab_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """Go through an array, or through the fields of a structure; MATLAB's own objects are left out."""
+    """Go through an array, or the fields of a structure; MATLAB's own objects are left out."""
     is_array = type(value) is np.ndarray  # not a sparse matrix, an object or a function
     if not is_array:
         return
@@ -191,7 +191,7 @@ def _matlab_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
 
 @contextmanager
 def open_zarr(path: Path) -> Iterator[ArrayFile]:
-    """Open the arrays of a zarr folder by their paths in it; a folder that is one array, under the name ``array``."""
+    """Open the arrays of a zarr folder by their paths in it; a single array as ``array``."""
     if find_spec("zarr") is None:
         raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].")
     import zarr
@@ -220,8 +220,8 @@ def _describe_zarr(path: Path, name: str, array: Any) -> StoredArray:
     n_written = array.nchunks_initialized
     if n_written < array.nchunks:
         problem = (
-            f"{n_written:,} of its {array.nchunks:,} chunks are there, and the others would be read "
-            "as zeros; copy the folder again, or write all of it"
+            f"{n_written:,} of its {array.nchunks:,} chunks are there, and the others would be "
+            "read as zeros; copy the folder again, or write all of it"
         )
     shape = tuple(array.shape)
     return StoredArray(shape, array.dtype, load, rows=lambda: array, problem=problem)
@@ -248,7 +248,8 @@ def _refuse_unsafe_folder(path: Path) -> None:
 def _refuse_link_out(member: Path, folder: Path) -> None:
     if member.is_symlink() and not member.resolve().is_relative_to(folder.resolve()):
         raise DataError(
-            f"{member} is a link to {member.resolve()}, out of the folder; put the data in its place."
+            f"{member} is a link to {member.resolve()}, out of the folder; "
+            "put the data in its place."
         )
 
 

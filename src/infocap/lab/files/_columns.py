@@ -2,11 +2,12 @@
 
 1. Columns that the user names by ``u=`` and ``x=`` are inputs and readouts.
 2. A column ``design_index`` (or ``index``) numbers the rows of the design.
-3. The first clock is the time: a column with a usual name (``time``, ``timestamp``, ...), of dates, of seconds that
-   only grow, or called ``t`` or so that never goes back. It is neither input nor readout.
+3. The first clock is the time: a column with a usual name (``time``, ``timestamp``, ...), of dates,
+   of seconds that only grow, or called ``t`` or so that never goes back. It is neither input nor
+   readout.
 4. Columns of text, empty columns, and a nameless column that counts the rows are left out.
-5. Inputs, where the user names none, are columns called ``u1``, ``u2``, ..., or ``u``; in a file that is to hold only
-   inputs, all that is left.
+5. Inputs, where the user names none, are columns called ``u1``, ``u2``, ..., or ``u``; in a file
+   that is to hold only inputs, all that is left.
 6. Readouts, where the user names none, are all columns of numbers that are left.
 
 What became what, and what was left out and why, goes into the metadata of the recording.
@@ -138,7 +139,7 @@ def _columns_that_count_rows(sheet: Sheet) -> list[int]:
 
 
 def _clock(sheet: Sheet, taken: set[int]) -> dict[int, Floats]:
-    """Return the first column that is a clock, and its times in seconds; empty where no column is."""
+    """Return the first column that is a clock, with its times in seconds, if there is one."""
     plain = [plain_name(label) for label in sheet.labels]
     day = next((k for k, name in enumerate(plain) if name in DATE_NAMES), None)
     with_usual_name = [plain.index(name) for name in TIME_NAMES if name in plain]
@@ -156,7 +157,7 @@ def _clock(sheet: Sheet, taken: set[int]) -> dict[int, Floats]:
 
 
 def _is_running(label: str, times: Floats) -> bool:
-    """Whether a column grows as a clock does: one in seconds always, one called ``t`` or so never goes back."""
+    """Whether a column in seconds always grows, or one called ``t`` or so never goes back."""
     if len(times) < MIN_ROWS_OF_A_CLOCK:
         return False
     steps = np.diff(times)
@@ -170,7 +171,7 @@ def _is_running(label: str, times: Floats) -> bool:
 def _columns_of_inputs(
     sheet: Sheet, asked: dict[str, str | None], named: dict[str, list[int]], usable: list[int]
 ) -> list[int]:
-    """Return the columns of inputs: named by the user, called u1, u2, ... or u, or all of a file of inputs only."""
+    """Return the inputs: named by the user, by usual names, or all of a file of inputs only."""
     if "u" in named:
         return named["u"]
     readouts = named.get("x", [])
@@ -191,7 +192,7 @@ def _columns_of_inputs(
 def _columns_of_readouts(
     asked: dict[str, str | None], named: dict[str, list[int]], usable: list[int], inputs: list[int]
 ) -> list[int]:
-    """Return the columns of readouts: named by the user, or all columns of numbers that are left."""
+    """Return the readouts: named by the user, or all columns of numbers that are left."""
     if "x" not in asked:
         return []
     if "x" in named:
@@ -254,6 +255,6 @@ def _listing(sheet: Sheet) -> str:
 
 
 def _metadata(sheet: Sheet) -> dict[str, Any]:
-    """Return the plan that `infocap draw` and `Recording.save` write in a comment above the table."""
+    """Return the plan that `infocap draw` writes in a comment above the table."""
     data = sheet.data_in_comment(PLAN)
     return {name: data[name] for name in PLANNED if name in data}

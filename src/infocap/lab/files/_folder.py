@@ -26,8 +26,8 @@ def rows_of_folder(
 ) -> Rows:
     """Read every file as one row, in the order of `order_files`.
 
-    Where all files hold two columns of which the first is the same, such as wavelengths, that is the axis of the
-    channels.
+    Where all files hold two columns of which the first is the same, such as wavelengths, that is
+    the axis of the channels.
     """
     present = sorted(
         file
@@ -67,19 +67,19 @@ def _share_first_column(tables: list[np.ndarray]) -> bool:
 
 
 def _refuse_unlike(files: list[Path], tables: list[np.ndarray]) -> None:
-    """Refuse files of other shapes than the first, and files with more than one column of readouts."""
+    """Refuse files of other shapes than the first, or with several columns of readouts."""
     first = tables[0]
     for file, table in zip(files, tables, strict=True):
         is_single_column = table.size == max(table.shape)
         if table.shape != first.shape or not is_single_column:
             raise DataError(
-                f"{file} has readouts of shape {table.shape}, and {files[0].name} of {first.shape}; "
-                "name the column of readouts by x=... (--x), or take the file out."
+                f"{file} has readouts of shape {table.shape}, and {files[0].name} of "
+                f"{first.shape}; name the column of readouts by x=... (--x), or take the file out."
             )
 
 
 def order_files(folder: Path, present: list[Path], columns_of_text: list[list[str]]) -> list[Path]:
-    """Order files as a column of the table of inputs names them, or by the last numbers in their names."""
+    """Order files as a column of the table names them, or by the last numbers in their names."""
     by_name = {file.stem: file for file in present} | {file.name: file for file in present}
     for cells in columns_of_text:
         names = [Path(cell).name for cell in cells]

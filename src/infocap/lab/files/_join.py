@@ -91,8 +91,8 @@ def _refuse_common_points(paths: list[Path], parts: list[Recording]) -> None:
         common = np.intersect1d(part.design_index, other_part.design_index)
         if is_same_plan and len(common):
             raise DataError(
-                f"{path} and {other} hold {len(common)} points of the same plan twice, the first of "
-                f"them index {common[0]}; leave one of the files out."
+                f"{path} and {other} hold {len(common)} points of the same plan twice, the first "
+                f"of them index {common[0]}; leave one of the files out."
             )
 
 
@@ -167,8 +167,8 @@ def _join_checks(parts: list[Recording], plans: set[Any]) -> tuple[Any, ...]:
     if len(plans) > 1:
         checks.append(
             Check(
-                f"the files are of {len(plans)} plans, and their rows are in the order of the files; "
-                "estimate them apart unless they are one experiment."
+                f"the files are of {len(plans)} plans, and their rows are in the order of the "
+                "files; estimate them apart unless they are one experiment."
             )
         )
     return tuple(dict.fromkeys(checks))
@@ -178,7 +178,7 @@ def _join_checks(parts: list[Recording], plans: set[Any]) -> tuple[Any, ...]:
 
 
 def _join_times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
-    """Say when every row and reference was measured: times as they are, or ranks that go on from file to file."""
+    """Return times of rows and references, or ranks that go on from file to file."""
     times = [_times_of(part) for part in parts]
     if any(_is_rank(part, values) for part, values in zip(parts, times, strict=True)):
         times = _ranks_of(times)
@@ -195,14 +195,14 @@ def _join_times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
 
 
 def _times_of(part: Recording) -> Floats:
-    """Return the times of all rows, or their numbers, and behind them the times of the references."""
+    """Return the times of all rows, or their numbers, then the times of the references."""
     rows = np.arange(len(part.design_index)) if part.time is None else part.time
     references = rows[:0] if part.reference_time is None else part.reference_time
     return np.concatenate([rows, references])
 
 
 def _is_rank(part: Recording, times: Floats) -> bool:
-    """Whether times count the measurements rather than tell seconds: whole numbers below their number."""
+    """Whether times count measurements rather than tell seconds."""
     n_measurements = len(part.design_index)
     for others in (part.repeats, part.noise, part.reference):
         n_measurements += 0 if others is None else len(others)

@@ -1,4 +1,4 @@
-"""Names of columns and of arrays in other people's files: usual names, names that the user means, and units."""
+"""Names in other people's files: usual names, names that the user means, and units."""
 
 import re
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ MAX_NAMES_IN_MESSAGE = 20
 
 
 class NotInFileError(DataError):
-    """What is looked for, by the user's name or by a usual one, is not in this file; another file may hold it."""
+    """What is looked for is not in this file; another file may hold it."""
 
 
 def plain_name(name: str) -> str:
@@ -94,7 +94,7 @@ def common_unit(units: Sequence[str]) -> str:
 
 
 def find_usual(names: Sequence[str], usual: Sequence[str]) -> list[int]:
-    """Find the first usual name that is there, in capitals or not: its position, as a list of at most one.
+    """Find the first usual name that is there: its position, as a list of at most one.
 
     >>> find_usual(["Spectra", "Outputs"], READOUT_NAMES)
     [1]
@@ -125,8 +125,8 @@ def find_asked(
 ) -> list[int]:
     """Find the positions of the names that the user asked for by ``u=`` or ``x=``.
 
-    These are one name, or names and patterns such as ``u*`` with commas between. A name that is not there is answered
-    with what the file holds and the nearest name.
+    These are one name, or names and patterns such as ``u*`` with commas between. A name that is not
+    there is answered with what the file holds and the nearest name.
     """
     words = [asked] if asked in names else [word.strip() for word in asked.split(",")]
     positions: list[int] = []
@@ -142,7 +142,7 @@ def find_asked(
 
 
 def _find_word(names: Sequence[str], word: str) -> list[int]:
-    """Find a name as it is written, with dots for slashes, as a pattern, or in capitals or without its unit."""
+    """Find a name as written, with dots for slashes, as a pattern, or without its unit."""
     dotted = word.replace("/", ".")
     lower = word.lower()
     rules = (
@@ -167,7 +167,7 @@ def _nearest(word: str, names: Sequence[str]) -> str:
 
 
 def names_of_inputs(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return what inputs are called, from the names of their columns; nothing where these are plain numbers.
+    """Return what inputs are called, from their columns; nothing for u1, u2, ....
 
     >>> names_of_inputs(["u1: Voltage A [V]", "u2"]), names_of_inputs(["u1", "u2"])
     (('Voltage A [V]', 'u2'), ())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Names of inputs and readouts, the axes of the readouts, and whether all is read into memory."""
+    """Names of inputs and readouts, axes of the readouts, and whether all is read at once."""
 
     u: str | None = None
     x: str | None = None

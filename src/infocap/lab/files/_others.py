@@ -2,13 +2,16 @@
 
 The whole procedure, from a file to `Rows`:
 
-1. The suffix tells the format. A text table is read as a `Sheet` of columns, anything else is opened as an
-   `ArrayFile` of named arrays. This happens once for each file.
-2. Names that the user gives by ``u=`` and ``x=`` are looked for: exactly, then as patterns, then in capitals.
-3. Without them usual names are: ``u``, ``inputs``, ``u1``, ``u2``, ...; ``x``, ``readouts``, ``outputs``.
+1. The suffix tells the format. A text table is read as a `Sheet` of columns, anything else is
+   opened as an `ArrayFile` of named arrays. This happens once for each file.
+2. Names that the user gives by ``u=`` and ``x=`` are looked for: exactly, then as patterns, then in
+   capitals.
+3. Without them usual names are: ``u``, ``inputs``, ``u1``, ``u2``, ...; ``x``, ``readouts``,
+   ``outputs``.
 4. A ``design_index`` (or ``index``) and a ``time`` are taken along.
-5. In a table, all columns of numbers that are left are readouts (`_columns` says how each column is decided);
-   among arrays nothing is guessed, except where a file that is to hold one thing holds one array.
+5. In a table, all columns of numbers that are left are readouts (`_columns` says how each column is
+   decided); among arrays nothing is guessed, except where a file that is to hold one thing holds
+   one array.
 6. `along_axes` brings the readouts into the order (samples, channels).
 7. What was taken for what, and what was left out, is kept in ``metadata["read_from"]``.
 """
@@ -77,7 +80,8 @@ def rows_of(
 ) -> Rows:
     """Take inputs, readouts or both from an open file.
 
-    The keys of `asked` are what is wanted, ``"u"`` and ``"x"``; the values are the names that the user gives, or None.
+    The keys of `asked` are what is wanted, ``"u"`` and ``"x"``; the values are the names that the
+    user gives, or None.
     """
     if isinstance(file, Sheet):
         return rows_of_sheet(file, asked, axes)
@@ -179,7 +183,7 @@ def _array_of_design_index(file: ArrayFile, taken: set[str]) -> list[str]:
 
 
 def _clock(file: ArrayFile, rows: Rows, taken: set[str]) -> list[str]:
-    """Return the array that tells when the rows were measured, if there is one as long as inputs or readouts."""
+    """Return the array of times, if there is one as long as inputs or readouts."""
     lengths = {
         length for values in (rows.u, rows.x) if values is not None for length in values.shape
     }

@@ -48,7 +48,7 @@ def _as_check(saved: Any) -> Check:
 
 
 def _plain_data(file: ArrayFile, name: str, empty: Any) -> Any:
-    """Restore data that are kept as JSON; damage, and data of another kind than `empty`, are an error."""
+    """Restore data kept as JSON; data of another kind than `empty` are an error."""
     if name not in file:
         return empty
     text = "".join(file.text(name))
@@ -58,6 +58,7 @@ def _plain_data(file: ArrayFile, name: str, empty: Any) -> Any:
         value = problem
     if not isinstance(value, type(empty)):
         raise DataError(
-            f"{name} in {file.path} is {value!r:.60}; it is damaged: read the arrays by u=..., x=...."
+            f"{name} in {file.path} is {value!r:.60}; it is damaged: "
+            "read the arrays by u=..., x=...."
         )
     return value

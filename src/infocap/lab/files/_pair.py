@@ -1,4 +1,4 @@
-"""A recording from two files: inputs in the first, readouts in the second or in a folder of one file per sample."""
+"""A recording from two files: inputs in the first, readouts in the second or in a folder."""
 
 from pathlib import Path
 from typing import Any
@@ -54,23 +54,24 @@ def _read_readouts(other: Path, given: Rows, options: ReadOptions) -> Rows:
 def _cut_to_measured_rows(given: Rows, measured: Rows) -> None:
     """Leave out the last rows of a design that was not measured to its end.
 
-    Without a design index nothing is left out: a file of another length is then of another experiment.
+    Without a design index nothing is left out: a file of another length is then of another
+    experiment.
     """
+    if given.index is None:
+        return
     n_rows = given.u.shape[0]
     n_measured, n_channels = measured.x.shape
-    stopped_early = given.index is not None and n_measured < n_rows and n_channels != n_rows
-    if not stopped_early:
+    is_transposed = n_channels == n_rows
+    if n_measured >= n_rows or is_transposed:
         return
     cure = "write the index along with the readouts, in case a row was lost in between"
     if measured.index is not None or measured.u is not None:
         cure = "measure the others for the whole design"
-    given.checks.insert(
-        0,
-        Check(
-            f"the acquisition stopped early: {n_measured} of {n_rows} measurements are there, taken "
-            f"for the first in the order of acquisition; {cure}."
-        ),
+    stopped_early = Check(
+        f"the acquisition stopped early: {n_measured} of {n_rows} measurements are there, "
+        f"taken for the first in the order of acquisition; {cure}."
     )
+    given.checks.insert(0, stopped_early)
     given.u = given.u[:n_measured]
     given.index = given.index.ravel()[:n_measured]
     if given.time is not None:
@@ -79,15 +80,16 @@ def _cut_to_measured_rows(given: Rows, measured: Rows) -> None:
 
 def _refuse_other_design(given: Rows, measured: Rows) -> None:
     """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
-    plans = [rows.metadata.get("plan") for rows in (given, measured)]
-    if not all(isinstance(plan, dict) for plan in plans):
+    our_plan = given.metadata.get("plan")
+    their_plan = measured.metadata.get("plan")
+    if not isinstance(our_plan, dict) or not isinstance(their_plan, dict):
         return
-    ours, theirs = (design_fingerprint(plan) for plan in plans)
+    ours = design_fingerprint(our_plan)
+    theirs = design_fingerprint(their_plan)
     if ours != theirs:
-        our_seed, their_seed = (plan.get("seed") for plan in plans)
         raise DataError(
-            f"{given.path} is of design {ours} (seed {our_seed}), and {measured.path} of {theirs} "
-            f"(seed {their_seed}): inputs and readouts belong to different runs; give the inputs "
+            f"{given.path} is of design {ours} (seed {our_plan.get('seed')}), and {measured.path} "
+            f"of {theirs} (seed {their_plan.get('seed')}): inputs and readouts belong to different runs; give the inputs "
             "that were sent."
         )
 
@@ -95,7 +97,7 @@ def _refuse_other_design(given: Rows, measured: Rows) -> None:
 def _refuse_shifted(
     given: Rows, measured: Rows, name: str, ours: ArrayLike, theirs: ArrayLike
 ) -> None:
-    """Refuse files that disagree in any row of what both tell: the readouts belong to other inputs."""
+    """Refuse files that disagree in any row: the readouts belong to other inputs."""
     if ours is None or theirs is None:
         return
     ours = np.asarray(ours[:])
@@ -121,7 +123,7 @@ def _refuse_shifted(
 
 
 def _combine(given: Rows, measured: Rows) -> Rows:
-    """Put the two files side by side; of what both tell, inputs are the first's and the rest the second's."""
+    """Take what concerns the inputs from the first file, and the rest from the second."""
     rows = Rows(measured.path, given.u, measured.x)
     rows.index = measured.index if given.index is None else given.index
     rows.time = given.time if measured.time is None else measured.time
@@ -143,6 +145,7 @@ def _name_by_plan(rows: Rows, plan: dict[str, Any]) -> None:
     rows.input_unit = str(plan.get("input_unit", ""))
     rows.readout_unit = str(plan.get("readout_unit", ""))
     channel = plan.get("channel")
-    is_complete = isinstance(channel, list) and len(channel) == rows.x.shape[1]
-    if is_complete and not rows.channel:
-        rows.channel = tuple(map(str, channel))
+    if rows.channel or not isinstance(channel, list):
+        return
+    if len(channel) == rows.x.shape[1]:
+        rows.channel = tuple(str(name) for name in channel)

@@ -1,8 +1,9 @@
-"""read: a recording from a file, from one of inputs and one of readouts, or from several; the suffix decides how.
+"""read: a recording from a file, from two or from several; the suffix decides how.
 
-A recording takes these forms on its way: a file, which is opened once; an `ArrayFile` of named arrays or a `Sheet` of
-columns; `Rows`, what of them is input, readout, index and time; and the `Recording`. Files that infocap wrote, stores
-and files of added readers go to the `Recording` at once.
+A recording takes these forms on its way: a file, which is opened once; an `ArrayFile` of named
+arrays or a `Sheet` of columns; `Rows`, what of them is input, readout, index and time; and the
+`Recording`. Files that infocap wrote, stores and files of added readers go to the `Recording` at
+once.
 """
 
 import os
@@ -39,32 +40,37 @@ def read(
     axes: str | None = None,
     in_memory: bool = True,
 ) -> Recording:
-    """Read a recording from a file, or from two: the first with the inputs, the second with the readouts.
+    """Read a recording from a file, or from one of inputs and one of readouts.
 
-    Formats: ``.nc`` (what `Recording.save` wrote comes back in full), ``.h5``, ``.hdf5``, ``.mat``, ``.zarr``,
-    ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, ``.lvm``, ``.asc``, and the store of an acquisition,
-    ``.db``. Arrays keep their type; text becomes float64. No pickle is ever loaded. Readers of other formats can be
-    added (see Notes).
+    Formats: ``.nc`` (what `Recording.save` wrote comes back in full), ``.h5``, ``.hdf5``, ``.mat``,
+    ``.zarr``, ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, ``.lvm``, ``.asc``, and
+    the store of an acquisition, ``.db``. Arrays keep their type; text becomes float64. No pickle is
+    ever loaded. Readers of other formats can be added (see Notes).
 
     Parameters
     ----------
     path
-        A file, or a list of files that together are one recording: their rows in the order given, or sorted by design
-        index where no index comes twice. They must agree in inputs, channels and units. Of a list of two files the
-        second may hold the readouts to the inputs in the first.
+        A file, or a list of files that together are one recording: their rows in the order given,
+        or sorted by design index where no index comes twice. They must agree in inputs, channels
+        and units. Of a list of two files the second may hold the readouts to the inputs in the
+        first.
     readouts
-        A second file with the readouts, when the first holds only the inputs; or a folder with one file per sample,
-        in the order of the numbers in their names, or as a column of names in the first file says.
+        A second file with the readouts, when the first holds only the inputs; or a folder with one
+        file per sample, in the order of the numbers in their names, or as a column of names in the
+        first file says.
     u, x
-        Names of the inputs and of the readouts in other people's files: a variable (``"run1/spectra"``, ``"data.u"``),
-        or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without them ``u``,
-        ``inputs``, columns ``u1``, ``u2``, ..., and ``x``, ``readouts``, ``outputs`` are looked for.
+        Names of the inputs and of the readouts in other people's files: a variable
+        (``"run1/spectra"``, ``"data.u"``), or several, or columns of a table, with commas between
+        or by a pattern (``"u*"``). Without them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and
+        ``x``, ``readouts``, ``outputs`` are looked for.
     axes
-        What the axes of the readouts are, where they are not ``"samples,channels"``: ``"channels,samples"``, or
-        ``"samples,averages,channels"``, of which the mean over the averages is taken.
+        What the axes of the readouts are, where they are not ``"samples,channels"``:
+        ``"channels,samples"``, or ``"samples,averages,channels"``, of which the mean over the
+        averages is taken.
     in_memory
-        False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr and NumPy
-        files; others, and complex or packed numbers, are read whole all the same.
+        False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5,
+        NetCDF4, zarr and NumPy files; others, and complex or packed numbers, are read whole all the
+        same.
 
     Returns
     -------
@@ -74,22 +80,24 @@ def read(
     Raises
     ------
     DataError
-        Where a file is damaged, or what is looked for is not in it; the message says what the file holds.
+        Where a file is damaged, or what is looked for is not in it; the message says what the file
+        holds.
     ParameterError
         Where the suffix of a file is not known.
 
     Notes
     -----
-    A variable or column ``design_index`` (or ``index``) is the number of the row in the design, by which rows are
-    sorted; the second time it appears the row is a repeat, -1 marks measurements at a constant input, -2 drift
-    references. ``time`` tells when the row was measured.
+    A variable or column ``design_index`` (or ``index``) is the number of the row in the design, by
+    which rows are sorted; the second time it appears the row is a repeat, -1 marks measurements at
+    a constant input, -2 drift references. ``time`` tells when the row was measured.
 
-    A reader of another format is a function from a path to a `Recording`. A script adds it by one line::
+    A reader of another format is a function from a path to a `Recording`. A script adds it by one
+    line::
 
         infocap.lab.READERS[".tdms"] = read_tdms
 
-    A package adds it for all who install it, by an entry point of the group ``infocap.readers``, whose name is the
-    suffix; in its ``pyproject.toml``::
+    A package adds it for all who install it, by an entry point of the group ``infocap.readers``,
+    whose name is the suffix; in its ``pyproject.toml``::
 
         [project.entry-points."infocap.readers"]
         ".tdms" = "my_package:read_tdms"
@@ -115,7 +123,7 @@ def read(
         )
     paths = [Path(file) for file in path]
     if len(paths) == 2:
-        return _read_two(*paths, options)
+        return _read_two(paths[0], paths[1], options)
     return join(paths, [_read_one(file, options) for file in paths])
 
 
@@ -141,7 +149,7 @@ def _read_pair(path: Path, readouts: Path, options: ReadOptions) -> Recording:
 
 
 def _read_two(path: Path, other: Path, options: ReadOptions) -> Recording:
-    """Read two files that both hold inputs and readouts, or of which the first holds only inputs."""
+    """Read two files that both hold inputs and readouts, or one of inputs and one of readouts."""
     recording = _read_whole(path, options)
     if recording is None:
         with open_file(path) as file:
@@ -154,7 +162,7 @@ def _read_two(path: Path, other: Path, options: ReadOptions) -> Recording:
 
 
 def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
-    """Read a file that says itself what is input and what is readout; None where `open_file` opens it."""
+    """Read a file that says itself what is what; None where `open_file` opens it."""
     suffix = path.suffix.lower()
     reader = find_reader(suffix, (*FORMATS, *STORES))
     if reader is not None:

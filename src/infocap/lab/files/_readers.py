@@ -1,7 +1,8 @@
 """Readers of further formats: functions from a path to a `Recording`, by the suffix of the file.
 
-A script adds a line to `READERS`; an installed package registers an entry point of the group ``infocap.readers``,
-whose name is the suffix. A line of a script goes before our own formats, an entry point after them.
+A script adds a line to `READERS`; an installed package registers an entry point of the group
+``infocap.readers``, whose name is the suffix. A line of a script goes before our own formats, an
+entry point after them.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ READERS: dict[str, Reader] = {}
 
 
 def find_reader(suffix: str, ours: tuple[str, ...]) -> Reader | None:
-    """Find the reader of a suffix that is not one of `ours`, or that a script reads in its own way."""
+    """Find the reader that a script added, or a package for a suffix that is not ours."""
     if suffix in READERS:
         return READERS[suffix]
     if suffix in ours:
@@ -59,7 +60,7 @@ def read_with(reader: Reader, path: Path, options: ReadOptions) -> Recording:
 
 
 def refuse_names(path: Path, recording: Recording, options: ReadOptions) -> None:
-    """Refuse names of inputs and readouts, and axes, for a file that says by itself what is what."""
+    """Refuse u=, x= and axes= for a file that says itself what is what."""
     for name in ("u", "x", "axes"):
         value = getattr(options, name)
         if value is not None:

@@ -8,8 +8,8 @@ How a table is laid out is found from its lines, in this order:
 4. the names of its columns, and perhaps their units, in the lines above (`_find_labels`),
 5. how its numbers are written: decimal sign and thousands separator (`_find_number_style`).
 
-Then pandas reads the numbers: a long table without mistakes at once, any other cell by cell, so that a cell that is
-wrong can be named with its line.
+Then pandas reads the numbers: a long table without mistakes at once, any other cell by cell, so
+that a cell that is wrong can be named with its line.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ COMMENT_SIGNS = ("#", "%")
 MISSING_CELLS = ("", "nan", "na", "n/a", "null", "none", "#n/a")
 # Characters of a comment that may hold names; Python's csv module takes no cells above 131,072.
 MAX_COMMENT_LENGTH = 100_000
-# Lines that are looked at to find the separator and the columns of numbers; more of them tell the same.
+# Lines that are looked at to find the separator and the columns of numbers; more of them tell the
+# same.
 N_SAMPLED_LINES = 50
-# Characters from which on pandas may read a table at once; a shorter table takes less than 0.1 s cell by cell.
+# Characters from which on pandas may read a table at once; a shorter table takes less than 0.1 s
+# cell by cell.
 MIN_LENGTH_READ_AT_ONCE = 100_000
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Bytes at the start of a file in which a zero byte tells that it is no text.
@@ -53,8 +55,8 @@ SEPARATOR_NAMES = {None: "white space", "\t": "tabs"}
 # White space between two names, but not between a name and the unit in brackets behind it.
 BETWEEN_NAMES = re.compile(r"\s+(?![\[(][^\d+.-])")
 
-# What a number looks like, to find where numbers are; pandas reads them. {0} is the decimal sign, {1} the separator
-# of thousands; groups are of three digits, as in 1,234.5.
+# What a number looks like, to find where numbers are; pandas reads them. {0} is the decimal sign,
+# {1} the separator of thousands; groups are of three digits, as in 1,234.5.
 PLAIN_NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED_NUMBER = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
 COMPLEX_NUMBER = rf"\(?{PLAIN_NUMBER}{PLAIN_NUMBER}[ij]\)?"
@@ -104,7 +106,8 @@ class Sheet:
     labels
         The names of the columns, with their units where the table tells them.
     columns
-        The cells of each column, by the numbers of their lines: numbers, or text where a cell is no number.
+        The cells of each column, by the numbers of their lines: numbers, or text where a cell is no
+        number.
     has_names
         Whether the table names its columns; without names they are numbered from 1.
     decimal
@@ -127,7 +130,7 @@ class Sheet:
     checks: tuple[str, ...] = ()
 
     def data_in_comment(self, start: str) -> dict[str, Any]:
-        """Return the JSON data in the comment that starts with these words; empty without such a comment."""
+        """Return the JSON data in the comment that starts so; empty without such a comment."""
         for line in self.comments:
             if line.startswith(start):
                 break
@@ -146,12 +149,12 @@ class Sheet:
         return bool(self.columns[column].isna().all())
 
     def is_text(self, column: int) -> bool:
-        """Whether fewer than half of the cells are numbers; with more, it is a column of numbers with mistakes."""
+        """Whether fewer than half of the cells are numbers; otherwise the rest are mistakes."""
         n_cells = len(self.columns[column].dropna())
         return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
 
     def counts_rows(self, column: int) -> bool:
-        """Whether a column counts the rows, 0, 1, 2, ..., as the one that pandas writes without a name."""
+        """Whether a column counts the rows, 0, 1, 2, ...."""
         return not self.is_text(column) and bool((self.columns[column].diff()[1:] == 1).all())
 
     def numbers(self, columns: Sequence[int], real: str = "") -> np.ndarray:
@@ -171,7 +174,7 @@ class Sheet:
         return values
 
     def seconds(self, column: int, date_column: int | None = None) -> Floats | None:
-        """Return times in seconds: numbers as they are, dates since 1970; None where a cell is neither.
+        """Return times in seconds, dates since 1970; None where a cell is neither.
 
         `date_column` holds the day, where the column holds only the time of day.
         """
@@ -195,7 +198,7 @@ class Sheet:
         return f"{cells.min():.6g} to {cells.max():.6g}"
 
     def transposed(self) -> Sheet:
-        """Exchange rows and columns; a first column of words becomes the names, a second one their units."""
+        """Exchange rows and columns; columns of words become the names and their units."""
         import pandas as pd
 
         text = [k for k in range(len(self.columns)) if self.is_text(k)]
@@ -284,7 +287,7 @@ def load_sheet(path: Path) -> Sheet:
 
 
 def _decode(path: Path) -> str:
-    """Return the text of a file in UTF-8, UTF-16 or Latin-1, which older instruments write and which never fails."""
+    """Return the text of a file in UTF-16, UTF-8 or, which never fails, Latin-1."""
     data = read_text(path)
     if data.startswith(UTF16_MARKS):
         with blame(path, "text in UTF-16"):
@@ -336,7 +339,7 @@ class Record:
 
 
 def _split(path: Path, lines: list[str], separator: str | None) -> list[Record]:
-    """Split all lines that are not empty into cells; also comments, which may hold the names of the columns."""
+    """Split all filled lines into cells; also comments, which may hold the names of columns."""
     is_comment = [line.startswith(COMMENT_SIGNS) for line in lines]
     bare_lines = []
     for line, commented in zip(lines, is_comment, strict=True):
@@ -442,7 +445,7 @@ def _columns_of_numbers(rows: list[list[str]], width: int) -> list[int]:
 def _find_labels(
     path: Path, heads: list[Record], first_row: Record, width: int, numeric: list[int]
 ) -> tuple[list[str], str]:
-    """Return the names in the last line above the numbers, or in the line before where the last one holds units."""
+    """Return the names in the last line above the numbers, or above the line of units."""
     names = heads[-1]
     units: list[str] = []
     if len(heads) == 2 and len(heads[0].cells) >= width:
@@ -466,12 +469,13 @@ def _find_labels(
 
 
 def _read_at_once(lines: list[str], layout: Layout, separator: str | None) -> list[pd.Series[Any]]:
-    """Let pandas read a long table in which all cells are numbers; return nothing where that is in doubt."""
+    """Let pandas read a long table of numbers; return nothing where a cell is in doubt."""
     import pandas as pd
 
     first_line = layout.rows[0].line
     n_columns = len(layout.rows[0].cells)
-    # Versions of pandas before 3.1 lose the last digit without this option; later ones warn where it is given.
+    # Versions of pandas before 3.1 lose the last digit without this option; later ones warn where
+    # it is given.
     is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
     options: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
     table = pd.read_csv(
@@ -484,7 +488,8 @@ def _read_at_once(lines: list[str], layout: Layout, separator: str | None) -> li
         skip_blank_lines=False,
         **options,
     )
-    # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
+    # A line that is too short, or empty, ends in a missing value; one that is too long is an error
+    # of pandas.
     is_ragged = table.shape[1] != n_columns or table.iloc[:, -1].isna().any()
     if is_ragged or len(layout.labels) not in (0, n_columns):
         return []
@@ -508,7 +513,7 @@ def _read_cells(path: Path, layout: Layout) -> tuple[list[pd.Series[Any]], Numbe
 
 
 def _table_of_cells(path: Path, layout: Layout) -> pd.DataFrame:
-    """Return all cells as text, by the numbers of their lines; a line of another length is named."""
+    """Return all cells as text, by line; a line of another length is named."""
     import pandas as pd
 
     first = layout.rows[0]
@@ -538,15 +543,15 @@ def _find_number_style(path: Path, cells: pd.DataFrame) -> NumberStyle:
     may_be_thousands = NumberStyle(".", ",")
     if fitting[0] != NumberStyle(",") or may_be_thousands not in fitting:
         return fitting[0]
-    # Every comma stands before three digits: 1,234 is either a number near 1 or one above a thousand. It is the
-    # latter if the same column holds numbers below a thousand without a comma.
+    # Every comma stands before three digits: 1,234 is either a number near 1 or one above a
+    # thousand. It is the latter if the same column holds numbers below a thousand without a comma.
     for k in cells:
         has_comma = cells[k].str.contains(",").any()
         if has_comma and cells[k].str.fullmatch(UP_TO_THREE_DIGITS).any():
             return may_be_thousands
     doubt = (
-        f"commas in {path.name} were taken for decimal signs, though all of them stand before three "
-        "digits; if they separate thousands, write the numbers without them."
+        f"commas in {path.name} were taken for decimal signs, though all of them stand before "
+        "three digits; if they separate thousands, write the numbers without them."
     )
     return NumberStyle(",", doubt=doubt)
 
@@ -561,7 +566,7 @@ def _fits(style: NumberStyle, numbers: set[str]) -> bool:
 
 
 def _parse(cells: pd.Series[Any], style: NumberStyle) -> pd.Series[Any]:
-    """Return a column as numbers, real or complex, where all its cells are; otherwise its cells as they are."""
+    """Return a column as real or complex numbers where all its cells are numbers."""
     import pandas as pd
 
     plain = cells

@@ -11,7 +11,7 @@ MILLI = 1000
 
 
 def in_seconds(times: Floats, unit: str = "") -> Floats:
-    """Convert times to seconds: of a unit such as ``hours since 2026-01-31``, or of milliseconds and less.
+    """Convert times to seconds, from units such as ``hours since 2026-01-31`` or milliseconds.
 
     >>> in_seconds(np.array([1769853600500.0])).tolist()
     [1769853600.5]
