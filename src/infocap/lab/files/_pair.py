@@ -72,7 +72,9 @@ def _cut_to_measured_rows(given: Rows, measured: Rows) -> None:
         f"taken for the first in the order of acquisition; {cure}."
     )
     given.checks.insert(0, stopped_early)
-    given.u = given.u[:n_measured]
+    # The rows are sorted by their index, for which they have to be in memory.
+    measured.x = np.asarray(measured.x[:])
+    given.u = np.asarray(given.u[:n_measured])
     given.index = given.index.ravel()[:n_measured]
     if given.time is not None:
         given.time = given.time.ravel()[:n_measured]
@@ -89,8 +91,8 @@ def _refuse_other_design(given: Rows, measured: Rows) -> None:
     if ours != theirs:
         raise DataError(
             f"{given.path} is of design {ours} (seed {our_plan.get('seed')}), and {measured.path} "
-            f"of {theirs} (seed {their_plan.get('seed')}): inputs and readouts belong to different runs; give the inputs "
-            "that were sent."
+            f"of {theirs} (seed {their_plan.get('seed')}): inputs and readouts "
+            "belong to different runs; give the inputs that were sent."
         )
 
 
