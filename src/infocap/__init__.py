@@ -7,7 +7,18 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import (
-        basis, diagnostics, dimension, errors, estimators, lab, photonics, plot, report, systems, tasks, theory,
+        basis,
+        diagnostics,
+        dimension,
+        errors,
+        estimators,
+        lab,
+        photonics,
+        plot,
+        report,
+        systems,
+        tasks,
+        theory,
     )  # fmt: skip
     from .basis import DelayedBasis, ProductBasis, delayed_basis, inputs, product_basis
     from .designs import draw, draw_weighted

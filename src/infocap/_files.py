@@ -1,4 +1,13 @@
-"""Files read with care and written whole: one clear error for what is broken, and never half of a new file."""
+"""Files: one clear error for a damaged one, arrays read when asked for, whole writes.
+
+Three things that every format of file has in common:
+
+- reading: `readable`, `blame` and `refuse_too_large` turn whatever goes wrong into one `DataError`;
+- arrays: a format opens its file as an `ArrayFile` of `StoredArray`, whose values are read when
+  they are asked for;
+- writing: `replaced` writes beside the old file and takes its place at the end, `save_dataset` does
+  so for NetCDF4, and `seal` appends a checksum that `sealed` verifies.
+"""
 
 import errno
 import math
@@ -20,42 +29,53 @@ from .errors import DataError, InfocapError
 if TYPE_CHECKING:
     import xarray as xr
 
-FRACTION = (
-    0.8  # of the memory that one array may take; the rest is for the program and copies of columns
-)
-# Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
-TEXT_EXPANSION = 26
-TEXT_BYTES = 64  # of memory that a string takes at least, whatever its type in the file says
+# The share of the memory that one array may take; the rest is for the program and for copies of
+# columns.
+MAX_MEMORY_FRACTION = 0.8
+# Bytes of memory where the system does not say how much it has, as on Windows: that of a laptop.
+DEFAULT_MEMORY_BYTES = 16e9
+# Bytes of memory per byte of a text table: a cell of two digits and its comma was measured to take
+# 77.
+MEMORY_BYTES_PER_TEXT_BYTE = 26
+# Bytes of memory that a string takes at least, whatever its type in the file says.
+MIN_STRING_BYTES = 64
+# The kinds of NumPy types that are numbers: Boolean, signed, unsigned, float, complex.
 NUMBERS = "biufc"
-# The last line of a file that infocap wrote, with the CRC-32 of all before it; HDF5 reads nothing beyond its own end.
-SEAL, SEAL_BYTES = b"# infocap crc32 %08x\n", 25
-# An attribute that tells that there was such a line: without it the file was cut, or changed by another program.
+
+# The last line of a file that infocap wrote: the CRC-32 of all bytes before it. HDF5 reads nothing
+# beyond its own end.
+CHECKSUM_LINE = b"# infocap crc32 %08x\n"
+CHECKSUM_LINE_BYTES = 25
+# The attribute that says that the file ended in such a line. Where the line is missing, the file
+# was cut short or changed by another program.
 SEALED = "infocap_checksum"
-BLOCK = 1 << 24  # bytes read at a time for a checksum
-# Noise of a detector packs to a half or a third; an array of more than LARGE bytes that is packed to less than one part
-# in MOST_PACKED is made to fill memory.
-MOST_PACKED, LARGE = 200, 100_000_000
+CHECKSUM_BLOCK_BYTES = 1 << 24
+
+# Bytes that names and attributes of a NetCDF file take beside its arrays, and the share that chunks
+# add.
+NETCDF_HEADER_BYTES = 1_000_000
+NETCDF_CHUNK_SHARE = 10  # one part in so many
+
+
+# Reading
 
 
 def readable(path: Path, folder: bool = False) -> Path:
-    """Return the path of a file (or folder) that can be opened and is not empty; refuse anything else."""
+    """Return the path of a file or folder that can be read; refuse anything else."""
+    wanted = "a folder" if folder else "a file"
     try:
         if not path.exists():
             raise DataError(f"{path} does not exist.")
-        if not (path.is_dir() if folder else path.is_file()):
-            found = (
-                "a folder" if path.is_dir() else "a file" if path.is_file() else "no regular file"
-            )
-            raise DataError(f"{path} is {found}; a {'folder' if folder else 'file'} is needed.")
-        if folder:
-            next(path.iterdir(), None)
-        else:
-            with path.open("rb") as file:
-                if not file.read(1):
-                    raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
+        is_wanted = path.is_dir() if folder else path.is_file()
+        if not is_wanted:
+            raise DataError(f"{path} is {_kind_of_path(path)}; {wanted} is needed.")
+        if not folder and path.stat().st_size == 0:
+            raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except DataError:
         raise
-    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as problem:  # a ValueError is a NUL character in the name
         reason = getattr(problem, "strerror", None) or problem
         raise DataError(
             f"{path} cannot be opened ({reason}); look at its name and permissions."
@@ -63,151 +83,205 @@ def readable(path: Path, folder: bool = False) -> Path:
     return path
 
 
+def _kind_of_path(path: Path) -> str:
+    """Say what lies at a path."""
+    if path.is_dir():
+        return "a folder"
+    return "a file" if path.is_file() else "no regular file"
+
+
 @contextmanager
 def blame(path: Path, kind: str) -> Iterator[None]:
-    """Make one DataError of whatever a library raises about a broken file."""
+    """Turn whatever a library raises about a file into one DataError that names the file."""
     try:
         yield
     except InfocapError:
         raise
-    # On damaged files h5py, zarr, zipfile and NumPy were seen to raise nearly every built-in exception.
+    # On damaged files h5py, zarr, zipfile, SciPy and NumPy were seen to raise nearly every built-in
+    # exception.
     except Exception as problem:
-        said = textwrap.shorten(str(problem), 200) or type(problem).__name__
-        said = f"{path} cannot be read as {kind} ({said})"
-        raise DataError(f"{said}; it is truncated or of another format.") from problem
+        reason = textwrap.shorten(str(problem), 200) or type(problem).__name__
+        raise DataError(
+            f"{path} cannot be read as {kind} ({reason}); it is truncated or of another format."
+        ) from problem
 
 
 def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int) -> None:
     """Refuse an array that would not fit into memory, before anything is allocated."""
     n_bytes = math.prod(shape) * max(itemsize, 1)
-    if n_bytes > FRACTION * memory():
-        said = f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than {FRACTION:.0%} of memory"
+    if n_bytes > MAX_MEMORY_FRACTION * memory():
         raise DataError(
-            f"{said}; it is damaged, or must be read in parts with its own library for infocap.estimate."
+            f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than "
+            f"{MAX_MEMORY_FRACTION:.0%} of memory; it is damaged, or must be read in parts with "
+            "its own library for infocap.estimate."
         )
 
 
 def read_text(path: Path) -> bytes:
     """Read a file of text, unless its cells would not fit into memory."""
-    refuse_too_large(readable(path), "text", (path.stat().st_size,), TEXT_EXPANSION)
+    n_bytes = readable(path).stat().st_size
+    refuse_too_large(path, "text", (n_bytes,), MEMORY_BYTES_PER_TEXT_BYTE)
     return path.read_bytes()
 
 
-def refuse_bomb(path: Path, what: str, packed: int, unpacked: int) -> None:
-    """Refuse what unpacks to far more than measured numbers do, before it is unpacked."""
-    if unpacked > LARGE and unpacked > MOST_PACKED * packed:
-        said = f"{path} packs {what}, {unpacked:,} bytes, into {packed:,}, which measured numbers never do"
-        raise DataError(
-            f"{said}; it is damaged or made to fill memory: write it without compression if it is meant."
-        )
-
-
 def memory() -> float:
-    """Return the bytes that this process may use: those of the machine, or the limit of its container or its own."""
-    known = []
+    """Return the bytes that this process may use, of the machine, its container or its limit."""
+    limits = []
     if hasattr(os, "sysconf"):
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     try:
         import resource
 
-        own = resource.getrlimit(resource.RLIMIT_AS)[0]
-        known += [own] if own != resource.RLIM_INFINITY else []
-        known.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (ImportError, OSError, ValueError):  # not Unix; no container; "max"
-        pass
-    return min(
-        known, default=16e9
-    )  # what a laptop has, where the system does not tell, as on Windows
+        address_space = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if address_space != resource.RLIM_INFINITY:
+            limits.append(address_space)
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (ImportError, OSError, ValueError):
+        pass  # not Unix; not in a container; a container without a limit, whose file says "max"
+    return min(limits, default=DEFAULT_MEMORY_BYTES)
+
+
+# Arrays in files
 
 
 @dataclass(frozen=True)
-class Variable:
-    """An array that has not been read: its shape, its type, and how to get it."""
+class StoredArray:
+    """An array in a file: what it is, and how to read it.
+
+    Parameters
+    ----------
+    shape, dtype
+        Of the values as `load` gives them: MATLAB's arrays are transposed, packed integers are
+        floats.
+    load
+        Reads all values.
+    rows
+        Gives a source of rows that stay in the file, for `estimate` to read in blocks. It is None
+        where the numbers in the file are not the values (complex, packed or transposed ones).
+    attributes
+        What the file says about the array, such as ``units``.
+    problem
+        Why the array cannot be read, and what to do: parts of it were never written, or lie in
+        other files.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     load: Callable[[], Any]
+    rows: Callable[[], Any] | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
-    missing: str = (
-        ""  # what of it was never written or is lost, in words; it would be read as zeros
-    )
+    problem: str = ""
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the values are plain numbers."""
+        return self.dtype.kind in NUMBERS
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values, or an empty text."""
+        return str(self.attributes.get("units", ""))
+
+    def __str__(self) -> str:
+        kind = str(self.dtype) if self.is_numeric else "text"
+        unit = f" in {self.unit}" if self.unit else ""
+        return f"{self.shape} {kind}{unit}"
 
 
 @dataclass(frozen=True)
-class Contents:
-    """Arrays and attributes of an open file of some kind, described before they are read."""
+class ArrayFile:
+    """The arrays and attributes of an open file; the values are read when they are asked for."""
 
     path: Path
-    kind: str
-    variables: dict[str, Variable]
+    kind: str  # the format, in words
+    arrays: dict[str, StoredArray]
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.variables
+        return name in self.arrays
 
     def __str__(self) -> str:
-        return (
-            listed([f"{name} {one.shape}" for name, one in self.variables.items()], 20)
-            or "no arrays"
-        )
-
-    def whole(self, name: str) -> Variable:
-        """Find an array of which nothing is missing; refuse others."""
-        variable = self.variables[name]
-        if variable.missing:
-            said = f"{name} in {self.path} is not whole: {variable.missing}"
-            raise DataError(
-                f"{said}, and would be read as zeros; copy the file again, or write all of it."
-            )
-        return variable
+        shapes = [f"{name} {array.shape}" for name, array in self.arrays.items()]
+        return listed(shapes, 20) or "no arrays"
 
     def numbers(self, name: str) -> np.ndarray:
         """Read an array of numbers."""
-        variable = self.variables[name]
-        if variable.dtype.kind not in NUMBERS:
-            said = f"{name} in {self.path} holds {variable.dtype} values"
-            raise DataError(f"{said}; give an array of plain numbers.")
-        refuse_too_large(self.path, name, variable.shape, variable.dtype.itemsize)
+        array = self._whole_array(name)
+        refuse_too_large(self.path, name, array.shape, array.dtype.itemsize)
         with blame(self.path, self.kind):
-            values = np.asarray(self.whole(name).load())
+            values = np.asarray(array.load())
         return plain_numbers(values)
 
-    def text(self, name: str) -> list[str]:
-        """Read strings; a single one is a list of one."""
-        variable = self.variables[name]
-        refuse_too_large(self.path, name, variable.shape, max(variable.dtype.itemsize, TEXT_BYTES))
+    def rows(self, name: str) -> Any:
+        """Return the rows of a table as they lie in the file; read it where that cannot be."""
+        array = self._whole_array(name)
+        if array.rows is None or len(array.shape) != 2 or array.dtype.kind not in "iuf":
+            return self.numbers(name)
         with blame(self.path, self.kind):
-            found = np.ravel(variable.load()).tolist()
-            return [one.decode() if isinstance(one, bytes) else str(one) for one in found]
+            return array.rows()
+
+    def text(self, name: str) -> list[str]:
+        """Read strings; a single string is a list of one."""
+        array = self.arrays[name]
+        itemsize = max(array.dtype.itemsize, MIN_STRING_BYTES)
+        refuse_too_large(self.path, name, array.shape, itemsize)
+        with blame(self.path, self.kind):
+            values = np.ravel(array.load()).tolist()
+            return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
+
+    def _whole_array(self, name: str) -> StoredArray:
+        """Find an array of numbers that can be read as a whole."""
+        array = self.arrays[name]
+        if not array.is_numeric:
+            raise DataError(
+                f"{name} in {self.path} holds {array.dtype} values; give an array of plain numbers."
+            )
+        if array.problem:
+            raise DataError(f"{name} in {self.path} is not whole: {array.problem}.")
+        return array
 
 
 def plain_numbers(values: np.ndarray) -> np.ndarray:
-    """Convert to native byte order and to a type every format has: no Booleans, half or extended precision."""
-    others = {"?": np.uint8, "e": np.float32, "g": np.float64, "G": np.complex128}
-    return values.astype(others.get(values.dtype.char, values.dtype.newbyteorder("=")), copy=False)
+    """Convert to native byte order and to a type that every format has."""
+    replacements = {"?": np.uint8, "e": np.float32, "g": np.float64, "G": np.complex128}
+    dtype = replacements.get(values.dtype.char, values.dtype.newbyteorder("="))
+    return values.astype(dtype, copy=False)
+
+
+def axis_values(values: Sequence[Any]) -> np.ndarray:
+    """Make an array of values along an axis: numbers and strings as they are, others as text."""
+    all_numbers = all(isinstance(value, int | float) for value in values)
+    all_strings = all(isinstance(value, str) for value in values)
+    if all_numbers or all_strings:
+        return np.array(values)
+    return np.array([str(value) for value in values])
+
+
+# Writing
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a path to write to, beside the one wanted; it takes that place once it is complete and on the disk."""
+    """Give a temporary path to write to; it takes the place of `path` once it is complete."""
     if not path.parent.exists():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
-    beside = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.part")
     try:
-        yield beside
-        sync(beside)
-        beside.replace(path)
+        yield temporary
+        sync(temporary)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     sync(path.parent)
 
 
 def sync(path: Path) -> None:
     """Wait until a file, or the list of names of a folder, is on the disk."""
-    if path.is_dir() and os.name == "nt":
-        return  # folders cannot be opened there, and need not be
-    # Windows syncs only what may be written.
-    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":
+        return  # Windows cannot open folders, and writes their lists by itself
+    mode = os.O_RDONLY if is_folder else os.O_RDWR  # Windows syncs only what may be written
+    handle = os.open(path, mode)
     try:
         os.fsync(handle)
     finally:
@@ -215,44 +289,50 @@ def sync(path: Path) -> None:
 
 
 def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None = None) -> None:
-    """Write a NetCDF4 file beside the place wanted and then take it, so that an interrupted write loses nothing."""
-    with replaced(path) as beside:
-        if hasattr(os, "posix_fallocate"):
-            # Ask for the space of arrays, names and attributes before: HDF5 may end the process when the disk is full.
-            with beside.open("wb") as file:
-                try:
-                    os.posix_fallocate(
-                        file.fileno(), 0, data.nbytes + data.nbytes // 10 + 1_000_000
-                    )
-                except OSError as problem:
-                    if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-                        raise OSError(problem.errno, problem.strerror, str(beside)) from None
-                file.truncate(0)
-        data.assign_attrs({SEALED: "crc32 of all but the last line"}).to_netcdf(
-            beside, engine="h5netcdf", encoding=encoding or {}
-        )
-        seal(beside)
+    """Write a NetCDF4 file with a checksum; an interrupted write leaves the former file."""
+    marked = data.assign_attrs({SEALED: "crc32 of all but the last line"})
+    with replaced(path) as temporary:
+        _refuse_full_disk(temporary, data.nbytes)
+        marked.to_netcdf(temporary, engine="h5netcdf", encoding=encoding or {})
+        seal(temporary)
+
+
+def _refuse_full_disk(path: Path, n_bytes: int) -> None:
+    """Raise an OSError where the disk has no room: HDF5 may end the process on a full one."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    expected = n_bytes + n_bytes // NETCDF_CHUNK_SHARE + NETCDF_HEADER_BYTES
+    with path.open("wb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, expected)
+        except OSError as problem:
+            if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+                raise OSError(problem.errno, problem.strerror, str(path)) from None
+        file.truncate(0)
+
+
+# Checksums
 
 
 def seal(path: Path) -> None:
-    """Write the checksum of a file as its last line."""
+    """Append the checksum of a file as its last line."""
     with path.open("ab") as file:
-        file.write(SEAL % checksum(path, file.tell()))
+        file.write(CHECKSUM_LINE % checksum(path, file.tell()))
 
 
 def checksum(path: Path, stop: int) -> int:
-    """Return the CRC-32 of a file up to some byte."""
+    """Return the CRC-32 of the first `stop` bytes of a file."""
     crc = 0
     with path.open("rb") as file:
-        for start in range(0, stop, BLOCK):
-            crc = zlib.crc32(file.read(min(BLOCK, stop - start)), crc)
+        for start in range(0, stop, CHECKSUM_BLOCK_BYTES):
+            crc = zlib.crc32(file.read(min(CHECKSUM_BLOCK_BYTES, stop - start)), crc)
     return crc
 
 
 def sealed(path: Path) -> bool:
-    """Whether the last line of a file tells its checksum; refuse a file that is not as infocap wrote it."""
-    found = path.stat()
-    agrees = _sealed(path, found.st_size, found.st_mtime_ns)
+    """Whether a file ends in its checksum; refuse a file whose checksum does not agree."""
+    state = path.stat()
+    agrees = _checksum_agrees(path, state.st_size, state.st_mtime_ns)
     if agrees is False:
         raise changed(path)
     return agrees is not None
@@ -260,23 +340,20 @@ def sealed(path: Path) -> bool:
 
 def changed(path: Path) -> DataError:
     """Return the error for a file whose checksum does not agree."""
-    said = f"{path} is damaged or cut short, or another program changed it: its checksum does not agree"
     return DataError(
-        f"{said}; take another copy, or if it was changed on purpose, delete its attribute '{SEALED}'."
+        f"{path} is damaged or cut short, or another program changed it: its checksum does not "
+        "agree; take another copy, or if it was changed on purpose, delete its attribute "
+        f"'{SEALED}'."
     )
 
 
-@lru_cache(maxsize=64)  # a file is opened several times: to see what it is, and to read it
-def _sealed(path: Path, size: int, modified_ns: int) -> bool | None:
+@lru_cache(maxsize=64)  # `infocap show` opens a file twice: to see what it is, and to read it
+def _checksum_agrees(path: Path, size: int, modified_ns: int) -> bool | None:
+    """Whether the last line of a file is its checksum; None where it has no such line."""
     with path.open("rb") as file:
-        file.seek(max(size - SEAL_BYTES, 0))
+        file.seek(max(size - CHECKSUM_LINE_BYTES, 0))
         line = file.read()
-    if not line.startswith(SEAL[:16]):
+    start = CHECKSUM_LINE.partition(b"%")[0]
+    if not line.startswith(start):
         return None
-    return line == SEAL % checksum(path, size - SEAL_BYTES)
-
-
-def axis_values(values: Sequence[Any]) -> np.ndarray:
-    """Make an array of values along an axis of a table: numbers and strings as they are, the rest as text."""
-    plain = any(all(isinstance(value, kind) for value in values) for kind in (int | float, str))
-    return np.array(values if plain else [str(value) for value in values])
+    return line == CHECKSUM_LINE % checksum(path, size - CHECKSUM_LINE_BYTES)

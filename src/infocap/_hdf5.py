@@ -1,7 +1,12 @@
-"""HDF5 files, which NetCDF4 and MATLAB v7.3 files are: ours by their checksum, others in a process of their own."""
+"""HDF5 files, which NetCDF4 and MATLAB v7.3 files are, opened as an `ArrayFile`.
+
+Four conventions about what the numbers in a data set mean are followed: MATLAB's (transposed),
+h5py's and MATLAB's complex numbers (two fields), our own complex numbers (a last axis of two), and
+NetCDF's packed integers.
+"""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -9,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ._child import in_child
 from ._files import (
     NUMBERS,
     SEALED,
-    Contents,
-    Variable,
+    ArrayFile,
+    StoredArray,
     blame,
     changed,
     readable,
@@ -23,108 +27,137 @@ from ._files import (
 )
 from .errors import DataError
 
-# Only these attributes are read: following the references among others can hang on a damaged file.
-PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
-ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
-LARGEST_ATTRIBUTE = 10_000_000  # bytes; attributes are words and single numbers, and more is damage
-COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
-PARTS = "re, im"  # our own, along the last axis, for NetCDF, which has no complex numbers
-DEEPEST = 32  # groups inside each other; each level takes longer to visit than the one above
-CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
+FORMAT_NAMES = {".nc": "NetCDF", ".mat": "MATLAB v7.3"}
+# The first bytes of NetCDF of versions 1, 2 and 5, which are not HDF5.
+CLASSIC_NETCDF = b"CDF"
+# How MATLAB and h5py name the fields of complex numbers.
+COMPLEX_FIELDS = (("real", "imag"), ("r", "i"))
+# What our attribute "parts" says where the last axis is (real, imaginary): NetCDF has no complex
+# numbers.
+PARTS = "re, im"
+# Attributes of packed numbers in NetCDF (CF conventions).
+PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
+MISSING_VALUE_ATTRIBUTES = ("_FillValue", "missing_value")
+# Of the attributes of a data set only these are read: following references among the others can
+# hang on a damaged file.
+DATASET_ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING_ATTRIBUTES)
+# Attributes are words and single numbers; one of more bytes is damage.
+MAX_ATTRIBUTE_BYTES = 10_000_000
+# How the attribute NAME of a data set begins that stands for a dimension of NetCDF and holds no
+# values.
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
+# MATLAB keeps what cells refer to in groups whose names begin so.
+MATLAB_REFERENCES = "#"
+
+# Makes a source of rows that stay in the file, from the file, the name of the data set and its
+# shape.
+RowSource = Callable[[str, str, tuple[int, ...]], Any]
 
 
 @contextmanager
-def open_hdf5(path: Path) -> Iterator[Contents]:
-    """Open an HDF5 file, here if infocap wrote it and its checksum agrees; the HDF5 library may crash on others.
+def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[ArrayFile]:
+    """Open an HDF5 file, whose arrays are named by their paths in it, such as ``run1/spectra``.
 
-    Arrays are named by path, ``run1/spectra``.
+    A file that infocap wrote is refused where its checksum does not agree.
     """
-    readable(path)
-    with path.open("rb") as start:
-        if start.read(3) == CLASSIC:
-            convert = f"nccopy -k nc4 {path.name} new.nc"
-            raise DataError(
-                f"{path} is a NetCDF file of the classic format; convert it with {convert}."
-            )
-    as_written = sealed(path)
-    with read_hdf5(path) if as_written else in_child("infocap._hdf5:read_hdf5", path) as contents:
-        if not as_written and SEALED in contents.attributes:
-            raise changed(path)
-        yield contents
-
-
-@contextmanager
-def read_hdf5(path: Path) -> Iterator[Contents]:
-    """Open any HDF5 file in this process."""
     import h5py
 
-    kind = {".nc": "NetCDF", ".mat": "MATLAB v7.3"}.get(path.suffix.lower(), "HDF5")
+    _refuse_classic_netcdf(readable(path))
+    is_as_written = sealed(path)
+    kind = FORMAT_NAMES.get(path.suffix.lower(), "HDF5")
+    arrays: dict[str, StoredArray] = {}
+
+    def add(name: str, member: Any) -> None:
+        is_dataset = isinstance(member, h5py.Dataset)
+        if not is_dataset or name.startswith(MATLAB_REFERENCES):
+            return
+        attributes = _attributes(member, DATASET_ATTRIBUTES)
+        if not str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
+            arrays[name] = _describe(path, name, member, attributes, row_source)
+
     with blame(path, kind), h5py.File(path, "r") as file:
-        variables: dict[str, Variable] = {}
-        file.visititems(partial(_visit, path, variables))
-        yield Contents(path, kind, variables, _attributes(file, file.attrs))
+        if SEALED in file.attrs and not is_as_written:
+            raise changed(path)
+        file.visititems(add)
+        yield ArrayFile(path, kind, arrays, _attributes(file, file.attrs))
 
 
-def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) -> None:
+def _refuse_classic_netcdf(path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(len(CLASSIC_NETCDF))
+    if start == CLASSIC_NETCDF:
+        raise DataError(
+            f"{path} is a NetCDF file of the classic format; convert it with "
+            f"nccopy -k nc4 {path.name} new.nc."
+        )
+
+
+def _describe(
+    path: Path, name: str, dataset: Any, attributes: dict[str, Any], row_source: RowSource | None
+) -> StoredArray:
+    """Say what the values of a data set are once they are read, and how to read them."""
+    shape = tuple(int(length) for length in dataset.shape or ())
+    if attributes.get("parts") == PARTS:
+        shape = shape[:-1]
+    if "MATLAB_class" in attributes:
+        shape = shape[::-1]
+
+    rows = None
+    is_converted = attributes.keys() & {*PACKING_ATTRIBUTES, "MATLAB_class", "parts"}
+    if row_source is not None and not is_converted:
+        rows = partial(row_source, str(path.resolve()), name, shape)
+
+    return StoredArray(
+        shape=shape,
+        dtype=_dtype_of_values(dataset, attributes),
+        load=partial(_load, path, name, dataset, attributes),
+        rows=rows,
+        attributes=attributes,
+        problem=_problem(dataset),
+    )
+
+
+def _dtype_of_values(dataset: Any, attributes: dict[str, Any]) -> np.dtype[Any]:
+    """Return the type of the values once they are read; `object` for what NumPy does not have."""
     import h5py
 
-    if name.count("/") > DEEPEST:
-        raise DataError(
-            f"{path} nests groups deeper than {DEEPEST}; it is damaged, or made to take forever."
-        )
-    if not isinstance(found, h5py.Dataset) or name.startswith("#") or found.external:
-        return  # groups; MATLAB's #refs#; numbers kept in another file
-    attributes = _attributes(found, ATTRIBUTES)
-    if str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
-        return
     dtype: np.dtype[Any] = np.dtype(object)
     with suppress(TypeError):  # a type that NumPy does not have
-        dtype = found.dtype
-    shape = tuple(int(n) for n in found.shape or ())
-    if dtype.names in COMPLEX:
-        dtype = np.result_type(dtype[0], np.complex64)
-    elif h5py.check_string_dtype(dtype) is not None or attributes.get("MATLAB_class") == "char":
-        dtype = np.dtype(str)
-    if dtype.kind in "iu" and attributes.keys() & set(PACKING):
-        dtype = np.dtype(float)
-    chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks or shape, strict=True) if c)
-    load = partial(_load, path, name, found, attributes)
+        dtype = dataset.dtype
+    if dtype.names in COMPLEX_FIELDS:
+        return np.result_type(dtype[0], np.complex64)
     if attributes.get("parts") == PARTS:
-        shape, dtype = shape[:-1], np.result_type(dtype, np.complex64)
-    shape = shape[::-1] if "MATLAB_class" in attributes else shape
-    variables[name] = Variable(shape, dtype, load, attributes, _missing(path, found, chunks))
+        return np.result_type(dtype, np.complex64)
+    if h5py.check_string_dtype(dtype) is not None or attributes.get("MATLAB_class") == "char":
+        return np.dtype(str)
+    if dtype.kind in "iu" and attributes.keys() & set(PACKING_ATTRIBUTES):
+        return np.dtype(float)
+    return dtype
 
 
-def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
-    """Say which part of a data set is not in the file, or in those that a virtual one is made of."""
-    import h5py
-
+def _problem(dataset: Any) -> str:
+    """Say why a data set cannot be read: its values lie in other files, or were never written."""
+    if dataset.is_virtual or dataset.external:
+        return "its values lie in other files; copy them into this one"
     if not dataset.size:
         return ""
-    if dataset.is_virtual:
-        for source in dataset.virtual_sources():
-            # The file itself is ".", numbered ones have %b.
-            file = (
-                path
-                if source.file_name == "."
-                else path.parent / source.file_name.replace("%b", "0")
-            )
-            if not file.is_file():
-                return f"its source {source.file_name} is not there"
-            with h5py.File(file, "r") as opened:
-                if source.dset_name.replace("%b", "0").strip("/") not in opened:
-                    return f"its source {source.dset_name} is not in {file.name}"
-    elif dataset.chunks:
-        there = dataset.id.get_num_chunks()
-        return "" if there == n_chunks else f"{there:,} of its {n_chunks:,} chunks are there"
+    cure = "would be read as zeros; copy the file again, or write all of it"
+    if dataset.chunks:
+        chunks_per_axis = [
+            math.ceil(length / chunk)
+            for length, chunk in zip(dataset.shape, dataset.chunks, strict=True)
+        ]
+        n_chunks = math.prod(chunks_per_axis)
+        n_written = dataset.id.get_num_chunks()
+        if n_written != n_chunks:
+            return f"{n_written:,} of its {n_chunks:,} chunks are there, and the others {cure}"
     elif not dataset.id.get_storage_size():
-        return "nothing of it was written"
+        return f"nothing of it was written, and it {cure}"
     return ""
 
 
 def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> Any:
-    """Read values as their convention means them: MATLAB's transposed, ours complex, NetCDF's unpacked (CF)."""
+    """Read a data set and give its values the meaning that its convention says."""
     import h5py
 
     if dataset.chunks:
@@ -133,32 +166,50 @@ def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> An
         return dataset.asstr()[...]
     values = dataset[...]
     if attributes.get("MATLAB_class") == "char":
-        return "".join(map(chr, values.ravel()))
-    if values.dtype.names in COMPLEX:
-        values = values[values.dtype.names[0]] + 1j * values[values.dtype.names[1]]
+        return "".join(chr(code) for code in values.ravel())
+    if values.dtype.names in COMPLEX_FIELDS:
+        real, imaginary = values.dtype.names
+        values = values[real] + 1j * values[imaginary]
     if "MATLAB_class" in attributes:
         return np.ascontiguousarray(values.T)
     if attributes.get("parts") == PARTS:
         return values.view(np.result_type(values.dtype, np.complex64))[..., 0]
-    packed = values
-    for missing in ("_FillValue", "missing_value"):
-        if missing in attributes and not np.all(np.isnan(attributes[missing])):
-            values = np.where(np.isin(packed, attributes[missing]), np.nan, values)
+    return _unpacked(values, attributes)
+
+
+def _unpacked(packed: np.ndarray, attributes: dict[str, Any]) -> np.ndarray:
+    """Turn packed numbers of NetCDF into values: NaN where missing, scaled and shifted."""
+    values = packed
+    for name in MISSING_VALUE_ATTRIBUTES:
+        if name not in attributes:
+            continue
+        missing = attributes[name]
+        if not np.all(np.isnan(missing)):
+            values = np.where(np.isin(packed, missing), np.nan, values)
     if "scale_factor" in attributes or "add_offset" in attributes:
         values = values * attributes.get("scale_factor", 1.0) + attributes.get("add_offset", 0.0)
     return values
 
 
-def _attributes(found: Any, names: Iterable[str]) -> dict[str, Any]:
+def _attributes(member: Any, names: Iterable[str]) -> dict[str, Any]:
     """Read those of the attributes that are plain text or numbers, and not huge."""
+    attributes: dict[str, Any] = {}
+    for name in names:
+        if name in member.attrs and _is_plain(member.attrs.get_id(name)):
+            attributes[name] = _plain_value(member.attrs[name])
+    return attributes
+
+
+def _is_plain(attribute: Any) -> bool:
     import h5py
 
-    out: dict[str, Any] = {}
-    for name in filter(found.attrs.__contains__, names):
-        held = found.attrs.get_id(name)
-        plain = held.dtype.kind in NUMBERS or h5py.check_string_dtype(held.dtype) is not None
-        if plain and math.prod(held.shape or ()) * held.dtype.itemsize <= LARGEST_ATTRIBUTE:
-            value = found.attrs[name]
-            value = value.flat[0] if isinstance(value, np.ndarray) and value.size == 1 else value
-            out[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return out
+    is_text = h5py.check_string_dtype(attribute.dtype) is not None
+    n_bytes = math.prod(attribute.shape or ()) * attribute.dtype.itemsize
+    return (is_text or attribute.dtype.kind in NUMBERS) and n_bytes <= MAX_ATTRIBUTE_BYTES
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a single value in place of an array of one, and text in place of bytes."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.flat[0]
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -11,7 +11,6 @@ import sys
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,6 @@ import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab.cli import run
 
-OLD = Path(__file__).parent / "old"  # a recording in each format that earlier versions wrote
 WRITTEN = (".nc", ".csv")
 READ = (
     *WRITTEN,
@@ -43,12 +41,12 @@ READ = (
 ARRAYS = (
     "inputs",
     "readouts",
-    "index",
-    "acquired",
+    "design_index",
+    "time",
     "repeats",
     "noise",
     "reference",
-    "reference_acquired",
+    "reference_time",
 )
 U = np.random.default_rng(0).uniform(-1, 1, (12, 2))
 X = np.random.default_rng(1).normal(size=(12, 3))
@@ -66,14 +64,14 @@ def recording(n=12, q=2, k=3, dtype=float, seed=0, optional=ARRAYS[3:], **words)
     repeats = 10 ** rng.uniform(-300, 300, (n, k))
     repeats[rng.random(n) < 0.5] = np.nan
     held = {
-        "acquired": rng.permutation(n).astype(float),
+        "time": rng.permutation(n).astype(float),
         "repeats": repeats,
         "noise": readouts(5),
         "reference": readouts(4),
-        "reference_acquired": rng.random(4),
+        "reference_time": rng.random(4),
     }
     if "reference" not in optional:
-        optional = tuple(name for name in optional if name != "reference_acquired")
+        optional = tuple(name for name in optional if name != "reference_time")
     index = np.sort(rng.choice(9999, n, replace=False))
     parts = {name: held[name] for name in optional}
     return infocap.Recording(rng.uniform(-1, 1, (n, q)), readouts(n), index, **parts, **words)
@@ -153,7 +151,7 @@ def test_netcdf_gives_the_recording_back_bit_for_bit(tmp_path, data):
 def test_a_table_gives_all_numbers_back(tmp_path, data):
     given_ = replace(drawn(data), channel=())
     found = infocap.read(given_.save(tmp_path / "run.csv"))
-    for name in ("inputs", "readouts", "index", "repeats", "noise", "reference"):
+    for name in ("inputs", "readouts", "design_index", "repeats", "noise", "reference"):
         ours, theirs = getattr(given_, name), getattr(found, name)
         if name == "repeats" and ours is not None and np.isnan(ours).all():
             ours = None
@@ -177,31 +175,6 @@ def test_large_metadata_fit(tmp_path):
     assert infocap.read(saved(tmp_path, ".nc", metadata=long)).metadata == long
 
 
-@pytest.mark.parametrize("suffix", [".h5", ".mat", ".csv", ".zarr"])
-def test_what_earlier_versions_wrote_still_loads(tmp_path, suffix):
-    """The same recording in every format of version 0.1; of a table only the type of its numbers is lost."""
-    whole = infocap.read(OLD / "run.nc")
-    assert (whole.metadata, whole.checks) == (
-        {"operator": "Ada", "gain": 2.5},
-        ("the lamp flickered",),
-    )
-    assert (whole.channel, whole.readout_unit, whole.input_unit) == (("a", "b", "c"), "mW", "V")
-    assert_array_equal(
-        whole.inputs, [[0.274, -0.46], [-0.918, -0.967], [0.627, 0.826], [0.213, 0.459]]
-    )
-    assert whole.reference_time.tolist() == [0.5, 1.5, 2.5]
-    path = OLD / f"run{suffix}"
-    if suffix == ".h5":  # the same bytes
-        path = shutil.copy(OLD / "run.nc", tmp_path / "run.h5")
-    found = infocap.read(path)
-    if suffix == ".csv":
-        single = {
-            name: getattr(found, name).astype("f4") for name in ("readouts", "noise", "reference")
-        }
-        found = replace(found, **single)
-    assert_same(found, whole)
-
-
 def test_numpy_values_in_metadata_become_plain_ones_and_others_are_refused(tmp_path):
     path = saved(tmp_path, ".nc", metadata={"gain": np.float64(2.5), "steps": np.arange(3)})
     assert infocap.read(path).metadata == {"gain": 2.5, "steps": [0, 1, 2]}
@@ -223,12 +196,12 @@ def test_files_are_open_to_the_usual_libraries(tmp_path):
     with h5py.File(tmp_path / "run.nc") as file:
         assert_array_equal(file["inputs"], given_.inputs)
     table = pd.read_csv(tmp_path / "run.csv")
-    assert list(table) == ["index", "u1", "u2", "a", "b", "c"]
+    assert list(table) == ["design_index", "u1", "u2", "a", "b", "c"]
     np.testing.assert_allclose(table["b"], given_.readouts[:, 1], rtol=1e-14)
 
 
 def test_what_a_format_cannot_hold_is_said(tmp_path):
-    with pytest.raises(DataError, match="acquired holds datetime64"):
+    with pytest.raises(DataError, match="time holds datetime64"):
         infocap.Recording(U[:1], X[:1], np.arange(1), time=np.zeros(1, "M8[s]")).save(
             tmp_path / "r.nc"
         )
@@ -257,7 +230,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, suffix, monkeypatch):
 
 
 def test_a_recording_with_parts_of_other_sizes_is_refused():
-    for wrong in ({"repeats": X[:3]}, {"noise": U}, {"acquired": np.zeros(3)}, {"reference": X[0]}):
+    for wrong in ({"repeats": X[:3]}, {"noise": U}, {"time": np.zeros(3)}, {"reference": X[0]}):
         (name,) = wrong
         with pytest.raises(DataError, match=f"^{name} has shape .*; a recording needs"):
             infocap.Recording(U, X, np.arange(12), **wrong)
@@ -338,7 +311,7 @@ def test_files_of_others_are_read_by_obvious_names(tmp_path, kind, dtype):
     assert_array_equal(found.inputs, U)
     assert_array_equal(found.readouts, x)
     assert found.readouts.dtype == x.dtype.newbyteorder("=")
-    assert_array_equal(found.index, np.arange(12))
+    assert_array_equal(found.design_index, np.arange(12))
 
 
 def test_variables_are_found_by_the_names_given(tmp_path):
@@ -364,7 +337,7 @@ def test_variables_are_found_by_the_names_given(tmp_path):
         u=U[:, 0],
         x=X,
         index=np.arange(12)[::-1],
-        acquired=np.arange(12.0) + 7,
+        time=np.arange(12.0) + 7,
     )
     found = infocap.read(tmp_path / "one.npz")
     assert_array_equal(found.inputs[:, 0], U[::-1, 0])
@@ -454,6 +427,186 @@ def test_two_files_of_any_mix(tmp_path):
         infocap.read(tmp_path / "u.npy", tmp_path / "short.npy")
 
 
+def test_a_design_index_may_be_called_index(tmp_path):
+    for name in ("design_index", "index"):
+        np.savez(tmp_path / "a.npz", **{"u": U, "x": X, name: np.arange(12)[::-1]})
+        columns = f"u1,u2,a,b,c,{name}"
+        rows = np.column_stack([U, X, np.arange(12)[::-1]])
+        np.savetxt(tmp_path / "a.csv", rows, delimiter=",", header=columns, comments="")
+        for suffix in (".npz", ".csv"):
+            found = infocap.read(tmp_path / f"a{suffix}")
+            assert_array_equal(found.design_index, np.arange(12))
+            np.testing.assert_allclose(found.readouts, X[::-1], rtol=1e-15)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_an_unknown_name_is_answered_with_what_is_there_and_the_nearest_name(tmp_path, suffix):
+    path = tmp_path / f"lab{suffix}"
+    if suffix == ".npz":
+        np.savez(path, volts=U, spectra=X)
+    else:
+        path.write_text("volts,spectra [mV]\n0.5,1\n0.25,2\n")
+    with pytest.raises(DataError, match=r"x='spektra' .*holds volts.*nearest name is 'spectra"):
+        infocap.read(path, u="volts", x="spektra")
+    with pytest.raises(DataError, match=r"u='qqq' is not in .*; it holds volts") as problem:
+        infocap.read(path, u="qqq", x="spectra*")
+    assert "nearest" not in str(problem.value)
+
+
+def test_names_are_refused_for_a_store_which_says_itself_what_is_what(tmp_path):
+    plan = infocap.lab.Plan(n_inputs=2, max_degree=2, n_samples=16, seed=1)
+    with infocap.lab.Store(tmp_path / "run.db", plan) as store:
+        store.record(0, [1.0, 2.0, 3.0])
+    for names in ({"u": "nope"}, {"x": "nope"}, {"axes": "channels,samples"}):
+        (name,) = names
+        with pytest.raises(
+            DataError, match=f"{name}=.*run.db, which holds 2 inputs and 3 readouts"
+        ):
+            infocap.read(tmp_path / "run.db", **names)
+
+
+# Opened once
+
+
+@pytest.fixture
+def openings(monkeypatch):
+    """The names of files that h5py opens, in order."""
+    import h5py
+
+    names = []
+
+    class Counted(h5py.File):
+        def __init__(self, name, *arguments, **options):
+            names.append(Path(name).name)
+            super().__init__(name, *arguments, **options)
+
+    monkeypatch.setattr("h5py.File", Counted)
+    return names
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_each_of_two_files_is_opened_once(tmp_path, openings, in_memory):
+    import h5py
+
+    for name, values in (("in.h5", U), ("out.h5", X)):
+        with h5py.File(tmp_path / name, "w") as file:
+            file["values"] = values
+    openings.clear()
+    found = infocap.read([tmp_path / "in.h5", tmp_path / "out.h5"], in_memory=in_memory)
+    assert openings == ["in.h5", "out.h5"]  # the rows of files that stay are read when asked for
+    assert_array_equal(found.inputs[:], U)
+    assert_array_equal(found.readouts[:], X)
+
+
+def test_a_recording_is_opened_once(tmp_path, openings):
+    path = saved(tmp_path, ".nc")
+    openings.clear()
+    infocap.read(path)
+    assert openings == ["run.nc"]
+
+
+def test_two_files_that_hold_both_are_joined_and_others_are_inputs_and_readouts(tmp_path):
+    np.savez(tmp_path / "a.npz", u=U, x=X)
+    np.savez(tmp_path / "u.npz", u=U)
+    np.savez(tmp_path / "x.npz", spectra=X)
+    assert len(infocap.read([tmp_path / "a.npz", tmp_path / "u.npz"][:1]).inputs) == 12
+    assert_array_equal(infocap.read([tmp_path / "u.npz", tmp_path / "x.npz"]).readouts, X)
+    np.savez(tmp_path / "b.npz", u=U, x=2 * X)
+    joined = infocap.read([tmp_path / "a.npz", tmp_path / "b.npz"])
+    assert_array_equal(joined.readouts, np.vstack([X, 2 * X]))
+    np.savez(tmp_path / "damaged.npz", u=U[:5], x=X)
+    with pytest.raises(DataError, match=r"in .*damaged.npz: unequal numbers of samples"):
+        infocap.read([tmp_path / "damaged.npz", tmp_path / "x.npz"])
+
+
+# Readers of other formats
+
+
+def read_pairs(path):
+    """A format of somebody else's: one row per line, inputs and readouts apart by a bar."""
+    rows = [line.split("|") for line in path.read_text().splitlines()]
+    inputs = np.array([left.split() for left, _ in rows], dtype=float)
+    readouts = np.array([right.split() for _, right in rows], dtype=float)
+    return infocap.Recording(inputs, readouts, np.arange(len(rows)))
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "bench.pairs"
+    path.write_text("0.5|1 2\n0.25|3 4\n")
+    return path
+
+
+def test_a_script_adds_a_reader_by_one_line(pairs, monkeypatch):
+    with pytest.raises(ParameterError, match=r"suffix='\.pairs'` is not one of '\.nc'"):
+        infocap.read(pairs)
+    monkeypatch.setitem(infocap.lab.READERS, ".pairs", read_pairs)
+    assert infocap.read(pairs).readouts.tolist() == [[1, 2], [3, 4]]
+    assert len(infocap.read([pairs, saved(pairs.parent, ".nc", q=1, k=2)]).readouts) == 14
+    with pytest.raises(DataError, match=r"u='a' cannot be chosen in .*bench\.pairs, which holds 1"):
+        infocap.read(pairs, u="a")
+    with pytest.raises(ParameterError, match=r"'\.sqlite', '\.pairs'"):
+        infocap.read(pairs.parent / "run.xyz")
+
+
+def test_a_reader_that_fails_or_gives_something_else_is_one_clear_error(pairs, monkeypatch):
+    monkeypatch.setitem(infocap.lab.READERS, ".pairs", lambda path: [1, 2])
+    with pytest.raises(DataError, match=r"the reader of '\.pairs' files gave list for .*bench"):
+        infocap.read(pairs)
+    monkeypatch.setitem(infocap.lab.READERS, ".pairs", lambda path: 1 / 0)
+    with pytest.raises(DataError, match=r"bench.pairs cannot be read as a \.pairs file \(division"):
+        infocap.read(pairs)
+
+
+def test_a_reader_of_a_script_goes_before_ours(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("0.5|1 2\n0.25|3 4\n")
+    monkeypatch.setitem(infocap.lab.READERS, ".txt", read_pairs)
+    assert infocap.read(tmp_path / "a.txt").inputs.tolist() == [[0.5], [0.25]]
+
+
+PACKAGE = """
+import numpy as np
+import infocap
+
+def read_pairs(path):
+    rows = np.loadtxt(path, delimiter=",", ndmin=2)
+    return infocap.Recording(rows[:, :1], rows[:, 1:], np.arange(len(rows)))
+"""
+ENTRY_POINTS = """[infocap.readers]
+.pairs = pair_files:read_pairs
+.csv = pair_files:never_asked
+.gone = pair_files:gone
+"""
+
+
+def test_an_installed_package_adds_a_reader(tmp_path):
+    """As pip installs it: a module, and beside it the description of the package with its entry points."""
+    site = tmp_path / "site"
+    described = site / "pair_files-1.0.dist-info"
+    described.mkdir(parents=True)
+    (site / "pair_files.py").write_text(PACKAGE)
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: pair-files\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(ENTRY_POINTS)
+    (tmp_path / "bench.PAIRS").write_text("0.5,1,2\n0.25,3,4\n")
+    (tmp_path / "plain.csv").write_text("u1,x1\n0.5,1\n0.25,3\n")
+    (tmp_path / "a.gone").write_text("1")
+    program = "import sys; from infocap.lab.cli import run; sys.argv[0] = 'infocap'; run()"
+    home = Path(infocap.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(home), str(site)])}
+
+    def preview(name):
+        command = [sys.executable, "-c", program, "import", "--preview", name]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    assert "Recording of 2 samples, 1 input, 2 readouts" in preview("bench.PAIRS").stdout
+    assert "Recording of 2 samples, 1 input, 1 readout" in preview("plain.csv").stdout
+    gone = preview("a.gone")
+    assert gone.returncode == 2
+    assert "the reader of '.gone' files, pair_files:gone, cannot be loaded" in gone.stderr
+
+
 # Several files as one
 
 
@@ -480,7 +633,7 @@ def test_files_of_one_plan_are_sorted_by_design_index(tmp_path, rows, in_memory)
     whole = infocap.read(planned(tmp_path, range(16), "whole.nc"))
     found = infocap.read(files, in_memory=in_memory)
     assert isinstance(found.readouts, np.ndarray) == in_memory
-    for name in ("inputs", "readouts", "index", "acquired"):
+    for name in ("inputs", "readouts", "design_index", "time"):
         assert_array_equal(getattr(found, name)[:], getattr(whole, name), name)
     for start, stop in ((0, 0), (3, 9), (7, 8), (0, 99)):
         assert_array_equal(found.readouts[start:stop], whole.readouts[start:stop])
@@ -498,9 +651,7 @@ def test_joined_rows_travel_by_the_names_of_their_files(tmp_path):
     assert len(pickle.dumps(found.readouts)) < 2000
     basis = infocap.product_basis("legendre", 2, 2)
     whole = infocap.read(parts)
-    there, here = (
-        infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (found, whole)
-    )
+    there, here = (infocap.estimate(one, basis=basis, method="raw") for one in (found, whole))
     np.testing.assert_allclose(there.capacity, here.capacity, rtol=1e-12)
 
 
@@ -516,7 +667,7 @@ def test_files_without_a_design_keep_the_order_given(tmp_path):
     found = infocap.read([tmp_path / "a.npz", str(tmp_path / "b.csv")])
     np.testing.assert_allclose(found.inputs, U, rtol=1e-15)
     np.testing.assert_allclose(found.readouts, X, rtol=1e-15)
-    assert_array_equal(found.index, np.arange(12))
+    assert_array_equal(found.design_index, np.arange(12))
     assert found.channel == ("a", "b", "c")
     assert found.time is None
     assert [one["file"] for one in found.metadata["read_from"]] == ["a.npz", "b.csv"]
@@ -530,7 +681,7 @@ def test_files_without_a_design_keep_the_order_given(tmp_path):
 def test_other_plans_keep_the_order_given(tmp_path):
     files = [planned(tmp_path, range(8, 16), "a.nc"), planned(tmp_path, range(8), "b.nc", seed=2)]
     found = infocap.read(files)
-    assert_array_equal(found.index, np.arange(16))
+    assert_array_equal(found.design_index, np.arange(16))
     assert_array_equal(found.readouts[:, 2], [*range(8, 16), *range(8)])
     assert found.checks == (
         "the files are of 2 plans, and their rows are in the order of the files; estimate them apart unless they are one "
@@ -563,7 +714,7 @@ def test_repeats_noise_and_references_come_from_all_files_that_have_them(tmp_pat
         "repeats": X[:8, :3],
         "noise": X[:2],
         "reference": X[:4],
-        "reference_acquired": np.arange(4) + 1e9,
+        "reference_time": np.arange(4) + 1e9,
     }
     files = [
         planned(tmp_path, range(8), "a.nc", **some),
@@ -586,7 +737,7 @@ def test_stores_are_joined_as_files_are(tmp_path):
                     store.record(one.number, [one.u.sum(), one.number], one.kind)
     for in_memory in (True, False):
         found = infocap.read([tmp_path / "b.db", tmp_path / "a.db"], in_memory=in_memory)
-        assert_array_equal(found.index, np.arange(16))
+        assert_array_equal(found.design_index, np.arange(16))
         assert_array_equal(found.readouts[:][:, 1], np.arange(16))
         assert len(found.reference) == 2 * len(infocap.read(tmp_path / "a.db").reference)
 
@@ -597,7 +748,7 @@ def test_stores_are_joined_as_files_are(tmp_path):
     ({"channel": ("a", "b", "d")}, r"channel is \('a', 'b', 'c'\) in .*a.nc and \('a', 'b', 'd'\) in .*b.nc"),
     ({"readout_unit": "W"}, "readout_unit is 'mW' in .*a.nc and 'W' in .*b.nc"),
     ({"input_unit": "A"}, "input_unit is 'V' in .*a.nc and 'A' in .*b.nc"),
-    ({"index": np.arange(3, 7)}, "a.nc and .*b.nc hold 1 points of the same plan twice, the first of them index 3"),
+    ({"design_index": np.arange(3, 7)}, "a.nc and .*b.nc hold 1 points of the same plan twice, the first of them index 3"),
 ])  # fmt: skip
 def test_files_of_another_experiment_are_refused(tmp_path, changed, message):
     words = {
@@ -607,7 +758,7 @@ def test_files_of_another_experiment_are_refused(tmp_path, changed, message):
         "metadata": {"fingerprint": "f"},
     }
     infocap.Recording(U[:4], X[:4], np.arange(4), **words).save(tmp_path / "a.nc")
-    others = {"u": U[:4], "x": X[:4], "index": np.arange(4, 8)} | words | changed
+    others = {"u": U[:4], "x": X[:4], "design_index": np.arange(4, 8)} | words | changed
     u, x = others.pop("u"), others.pop("x")
     others["channel"] = others["channel"][: x.shape[1]]
     infocap.Recording(u, x, **others).save(tmp_path / "b.nc")
@@ -709,8 +860,6 @@ def test_missing_cells_are_nan_and_times_may_be_dates(tmp_path):
     ("index,u1,a\n-1,1,2\n", "no row of the design"),
     ("u1,a\n1+2j,2\n", "complex numbers among its inputs"),
     ("# infocap plan {\nindex,u1,a\n0,1,2\n", "something damaged"),
-    ("# infocap recording 1 {\"n_inputs\": 1}\nindex,acquired,u1,a\n0,,1,2\n", "is cut short after 1 rows"),
-    ("# infocap recording 1 {\"checks\": \"7\"}\nindex,acquired,u1,a\n0,,1,2\n# end\n", "checks in .* is 7; it is damaged"),
     ("u1,a\n1,2\n3,\"4\n5,6\n", "quotes that do not match in line 3"),
     ("u1,a\n1,True\n", r"no column of readouts; .* left out: a \(text such as 'True' in line 2\)"),
     ("u1,a\n1,0x10\n", r"no column of readouts; .* left out: a \(text such as '0x10' in line 2\)"),
@@ -755,7 +904,7 @@ def test_a_design_comes_back_in_its_own_order(tmp_path, with_index):
     plan, codes, _, x = designed(tmp_path)
     write_readouts(tmp_path / "readouts.csv", x, codes if with_index else None)
     found = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
-    assert_array_equal(found.index, np.arange(16))
+    assert_array_equal(found.design_index, np.arange(16))
     assert_array_equal(found.inputs, plan.inputs)
     rows = [np.flatnonzero(codes == k) for k in range(16)]
     first = np.array([row[0] for row in rows])
@@ -807,7 +956,7 @@ def test_an_acquisition_that_stopped_early_is_used_as_far_as_it_goes(tmp_path):
         "write the index along with the readouts, in case a row was lost in between"
         in unknown.checks[0]
     )
-    assert_array_equal(found.index, np.unique(codes[:12][codes[:12] >= 0]))
+    assert_array_equal(found.design_index, np.unique(codes[:12][codes[:12] >= 0]))
     assert "check: the acquisition stopped early" in repr(found)
     write_readouts(tmp_path / "readouts.csv", np.vstack([x, x[:1]]))
     with pytest.raises(DataError, match="unequal numbers of samples; give one row for each sample"):
@@ -891,28 +1040,18 @@ def test_a_flipped_bit_in_our_files_is_found(tmp_path):
         infocap.read(path)
 
 
-def test_a_flipped_bit_in_a_compressed_matlab_file_is_found(tmp_path):
+def test_an_element_of_a_matlab_file_of_no_known_type_is_refused(tmp_path):
+    """SciPy would look the type up outside of its table, which ends the process."""
     import scipy.io
 
-    scipy.io.savemat(tmp_path / "a.mat", {"u": U, "x": X}, do_compression=True)
+    scipy.io.savemat(tmp_path / "a.mat", {"u": U, "x": X})
     data = bytearray((tmp_path / "a.mat").read_bytes())
-    data[-3] ^= 1  # in the checksum of x, which nothing else would notice
+    n_bytes = U.nbytes
+    place = data.index(b"\x09\0\0\0" + n_bytes.to_bytes(4, "little"))  # 9 is double
+    data[place] = 128
     (tmp_path / "a.mat").write_bytes(data)
-    with pytest.raises(DataError, match="cannot be read as MATLAB"):
+    with pytest.raises(DataError, match=f"an element of type 128 at byte {place}"):
         infocap.read(tmp_path / "a.mat")
-
-
-@pytest.mark.parametrize(("program", "message"), [
-    ("import os; os.abort()", "its reader crashed"),
-    ("import time; time.sleep(60)", "its reader did not answer within 5 s"),
-    ("import os; os.write(1, bytes([9, 0, 0, 0, 0, 0, 0, 0]) + b'[')", "its reader crashed"),
-])  # fmt: skip
-def test_a_reader_that_crashes_or_hangs_is_one_clear_error(tmp_path, monkeypatch, program, message):
-    write_foreign(tmp_path / "a.h5", "h5", U, X)
-    monkeypatch.setattr("infocap._child.PROGRAM", program)
-    monkeypatch.setattr("infocap._child.START_S", 5.0)
-    with pytest.raises(DataError, match=message):
-        infocap.read(tmp_path / "a.h5")
 
 
 def test_integers_that_matlab_stores_as_doubles_stay_doubles(tmp_path):
@@ -941,9 +1080,6 @@ def examples(folder):
     folder.mkdir()
     for suffix in (".nc", ".csv"):
         saved(folder, suffix, channel=("a", "b", "c"), metadata={"a": [1, {"b": 2}]})
-    for suffix in (".mat", ".csv"):
-        shutil.copy(OLD / f"run{suffix}", folder / f"old{suffix}")
-    shutil.copytree(OLD / "run.zarr", folder / "old.zarr")
     for kind in FOREIGN:
         write_foreign(folder / f"foreign {kind}{FOREIGN[kind]}", kind, U, X)
     with h5py.File(folder / "latest.h5", "w", libver="latest") as file:
@@ -980,13 +1116,18 @@ def broken(data, rng):
     return bytes(data)
 
 
+# Of 1200 such files with damage at random three ended the process in SciPy, which looks beyond the end of an array.
+MAY_CRASH_SCIPY = "foreign mat v5.mat"
+
+
 def fuzz(folder, rounds, seed):
     """Every damaged copy is read, or is one DataError."""
     rng, refused = random.Random(seed), []
     np.save(folder / "partner.npy", U)
     for whole in examples(folder / "whole"):
-        slow = whole.suffix == ".mat" and "v7.3" not in whole.name  # a process for each
-        for _ in range(rounds // 2 if slow else rounds):
+        if whole.name == MAY_CRASH_SCIPY:
+            continue
+        for _ in range(rounds):
             path = folder / whole.name
             if whole.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -1013,23 +1154,10 @@ def test_damaged_files_are_one_clear_error_many_times(tmp_path, seed):
     assert fuzz(tmp_path, 150, seed + 100) > 1000
 
 
-@pytest.fixture
-def without_processes(monkeypatch):
-    """Read files in this process, which is quicker; for files that no reader crashes on."""
-
-    def opened(opener, path):
-        module, name = opener.split(":")
-        return getattr(import_module(module), name)(path)
-
-    monkeypatch.setattr("infocap._hdf5.in_child", opened)
-    monkeypatch.setattr("infocap.lab.files._array_files.in_child", opened)
-    monkeypatch.setattr("infocap.lab.files._array_files.limit_memory", lambda n_bytes: None)
-
-
 @pytest.mark.parametrize(
-    "name", ["run.nc", "old.mat", "old.csv", "foreign npz.npz", "x.npy", "result.nc", "result.csv"]
+    "name", ["run.nc", "foreign mat v5.mat", "foreign npz.npz", "x.npy", "result.nc", "result.csv"]
 )
-def test_files_cut_at_any_length_are_refused(tmp_path, name, without_processes):
+def test_files_cut_at_any_length_are_refused(tmp_path, name):
     examples(tmp_path / "whole")
     whole = (tmp_path / "whole" / name).read_bytes()
     np.save(tmp_path / "partner.npy", U)
@@ -1041,7 +1169,7 @@ def test_files_cut_at_any_length_are_refused(tmp_path, name, without_processes):
 
 
 @given(data=st.binary(max_size=400), start=st.sampled_from([b"", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY\x01\x00",
-       b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", b"# infocap recording 1 {", b"# {", b"u1,x\n"]))  # fmt: skip
+       b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", b"# {", b"u1,x\n"]))  # fmt: skip
 @settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -1064,7 +1192,7 @@ def test_random_bytes_under_any_name_are_refused(tmp_path, data, start):
             infocap.load_result(tmp_path / f"random{suffix}")
 
 
-def test_our_files_with_parts_missing_or_of_other_shapes_are_refused(tmp_path, without_processes):
+def test_our_files_with_parts_missing_or_of_other_shapes_are_refused(tmp_path):
     import h5py
 
     basis = infocap.product_basis("legendre", 2, 3)
@@ -1150,7 +1278,7 @@ def huge_files(folder):
             file.create_dataset("x", size, "f8", chunks=chunks, compression="gzip")
     with h5py.File(folder / "own.nc", "w") as file:
         file.attrs["format"] = "infocap recording 1"
-        for name in ("inputs", "readouts", "index", "channel"):
+        for name in ("inputs", "readouts", "design_index", "channel"):
             kind = h5py.string_dtype() if name == "channel" else "f8"
             file.create_dataset(name, (1 << 40,), kind, chunks=(1000,))
     matlab73(folder / "new.mat", u=U)
@@ -1163,9 +1291,6 @@ def huge_files(folder):
     dims = np.array([12, 3], "<i4").tobytes()
     (folder / "old.mat").write_bytes(
         data.replace(dims, np.array([1 << 30, 1 << 30], "<i4").tobytes())
-    )
-    scipy.io.savemat(
-        folder / "packed.mat", {"u": U, "x": np.zeros((1 << 20, 40))}, do_compression=True
     )
     data = zarr.create_group(folder / "huge.zarr")
     data.create_array("u", data=U)
@@ -1188,7 +1313,7 @@ def test_files_that_declare_terabytes_are_refused_before_memory_is_taken(tmp_pat
     lines = [line.split("|") for line in ran.stdout.splitlines()]
     assert [line[0] for line in lines] == [path.name for path in paths]
     for name, grown, said in lines:
-        words = ("declares", "cut short", "cannot be", "measured numbers never do", "is not whole")
+        words = ("declares", "cut short", "cannot be", "is not whole")
         assert any(word in said for word in words), (name, said)
         assert int(grown) < 400, (name, grown)  # megabytes, libraries included
 
@@ -1225,9 +1350,10 @@ def test_a_file_without_permission_is_said(tmp_path):
 
 
 def test_zarr_is_named_when_it_is_not_installed(tmp_path, monkeypatch):
+    write_foreign(tmp_path / "data.zarr", "zarr v3", U, X)
     monkeypatch.setitem(sys.modules, "zarr", None)
     with pytest.raises(ParameterError, match=r"pip install infocap\[zarr\]"):
-        infocap.read(OLD / "run.zarr")
+        infocap.read(tmp_path / "data.zarr")
 
 
 # The command line
@@ -1245,7 +1371,7 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
     assert "written to run.nc" in said
     first = infocap.read("run.nc")
     assert run_cli(monkeypatch, "export", "run.nc", "run.csv") == 0
-    for name in ("inputs", "readouts", "index", "acquired", "repeats", "noise", "reference"):
+    for name in ("inputs", "readouts", "design_index", "time", "repeats", "noise", "reference"):
         assert_array_equal(getattr(infocap.read("run.csv"), name), getattr(first, name))
     assert run_cli(monkeypatch, "export", "run.nc", "run.csv") == 2
     assert "run.csv is there already; give another name, or --force" in capsys.readouterr().err

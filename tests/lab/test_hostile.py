@@ -1,7 +1,5 @@
 """Files that are made to do harm, or are damaged where nobody looks: one clear error each, soon and without memory."""
 
-import gzip
-import io
 import json
 import os
 import random
@@ -10,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +16,17 @@ import numpy as np
 import pytest
 import scipy.io
 import zarr
-from test_files import ARRAYS, U, X, broken, examples, read_anything, recording, write_foreign
+from test_files import (
+    ARRAYS,
+    MAY_CRASH_SCIPY,
+    U,
+    X,
+    broken,
+    examples,
+    read_anything,
+    recording,
+    write_foreign,
+)
 
 import infocap
 from infocap.errors import DataError, InfocapError, ParameterError
@@ -56,41 +63,14 @@ def outside(path):
     chunk.symlink_to(path.parent / "elsewhere")
 
 
+def linked_folder(path):
+    zarr_folder(path)
+    (path / "x").rename(path.parent / "elsewhere")
+    (path / "x").symlink_to(path.parent / "elsewhere")
+
+
 def lost_chunk(path):
     zarr_folder(path).unlink()
-
-
-def zarr_bomb(path):
-    from numcodecs import GZip
-
-    with gzip.open(zarr_folder(path, compressors=GZip()), "wb") as file:
-        for _ in range(1000):
-            file.write(bytes(1 << 20))
-
-
-def npz_bomb(path):
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        head, {"descr": "<f8", "fortran_order": False, "shape": (131072, 300)}
-    )
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("u.npy", "w") as file:
-            np.lib.format.write_array(file, U)
-        with archive.open("x.npy", "w") as file:
-            file.write(head.getvalue())
-            for _ in range(300):
-                file.write(bytes(1 << 20))
-
-
-def mat_bomb(path):
-    scipy.io.savemat(path, {"u": U, "x": np.zeros((1 << 18, 64))}, do_compression=True)
-
-
-def bad_sum(path):
-    scipy.io.savemat(path, {"u": U, "x": X}, do_compression=True)
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
 
 
 def half_written(path):
@@ -105,12 +85,20 @@ def never_written(path):
         file.create_dataset("x", (12, 3), float)
 
 
-def lost_source(path):
+def virtual(path):
+    write_foreign(path.parent / "other.h5", "h5", U, X)
     layout = h5py.VirtualLayout((12, 3), float)
-    layout[:] = h5py.VirtualSource("gone.h5", "x", (12, 3))
+    layout[:] = h5py.VirtualSource("other.h5", "outputs", (12, 3))
     with h5py.File(path, "w", libver="latest") as file:
         file["u"] = U
         file.create_virtual_dataset("x", layout)
+
+
+def external(path):
+    (path.parent / "x.bin").write_bytes(X.tobytes())
+    with h5py.File(path, "w") as file:
+        file["u"] = U
+        file.create_dataset("x", X.shape, X.dtype, external=[("x.bin", 0, X.nbytes)])
 
 
 def view(path):
@@ -127,14 +115,12 @@ CRAFTED = {
     "fifo.zarr": (fifo, "is no regular file"),
     "endless.zarr": (endless, "is no regular file"),
     "outside.zarr": (outside, "out of the folder"),
-    "lost.zarr": (lost_chunk, "2 of its 3 chunks are there, and would be read as zeros"),
-    "bomb.zarr": (zarr_bomb, "cannot be read|more memory"),
-    "bomb.npz": (npz_bomb, "measured numbers never do"),
-    "bomb.mat": (mat_bomb, "measured numbers never do"),
-    "sum.mat": (bad_sum, "incorrect data check"),
+    "lost.zarr": (lost_chunk, "2 of its 3 chunks are there, and the others would be read as zeros"),
     "half.h5": (half_written, "1 of its 3 chunks are there"),
     "never.h5": (never_written, "nothing of it was written"),
-    "source.h5": (lost_source, "its source gone.h5 is not there"),
+    "source.h5": (virtual, "its values lie in other files; copy them into this one"),
+    "external.h5": (external, "its values lie in other files; copy them into this one"),
+    "linked.zarr": (linked_folder, "out of the folder"),
     "view.db": (view, "its table is not that of a store"),
 }
 
@@ -148,24 +134,10 @@ def test_crafted_files_are_one_clear_error(tmp_path, name):
             infocap.read(tmp_path / name, in_memory=in_memory)
 
 
-def test_a_virtual_data_set_whose_sources_are_there_is_read(tmp_path):
-    write_foreign(tmp_path / "gone.h5", "h5", U, X)
-    with h5py.File(tmp_path / "gone.h5", "r+") as file:
-        file["x"] = X
-    lost_source(tmp_path / "source.h5")
-    assert infocap.read(tmp_path / "source.h5").readouts.tobytes() == X.tobytes()
-
-
-def test_a_thousand_nested_groups_and_two_thousand_fields_end_soon(tmp_path):
+def test_two_thousand_fields_of_a_structure_are_read_soon(tmp_path):
     fields = {f"f{k}": np.full((100, 5), k) for k in range(2000)}
     scipy.io.savemat(tmp_path / "fields.mat", {"u": U, "x": X, "data": fields}, do_compression=True)
     assert infocap.read(tmp_path / "fields.mat").readouts.tobytes() == X.tobytes()
-    with h5py.File(tmp_path / "nested.h5", "w") as file:
-        file["u"], file["x"], group = U, X, file
-        for _ in range(3000):
-            group = group.create_group("g")
-    with pytest.raises(DataError, match="nests groups deeper than 32"):
-        infocap.read(tmp_path / "nested.h5")
 
 
 # Our own files: checksums
@@ -197,10 +169,7 @@ def test_a_zeroed_index_of_chunks_neither_crashes_nor_reads_zeros(tmp_path):
         with pytest.raises(DataError, match="its checksum does not agree"):
             infocap.read(path)
         path.write_bytes(data[:start] + bytes(64) + data[start + 64 : -25])  # without the last line
-        with pytest.raises(
-            DataError,
-            match=r"its reader crashed|cannot be read|checksum does not agree|is not whole",
-        ):
+        with pytest.raises(DataError, match="its checksum does not agree"):
             infocap.read(path)
 
 
@@ -215,12 +184,6 @@ def test_a_file_changed_by_another_program_is_refused_until_the_user_says_that_i
     with h5py.File(path, "r+") as file:
         del file.attrs["infocap_checksum"]
     assert infocap.read(path).readouts[0, 0] == 7.0
-
-
-def test_a_good_file_of_ours_starts_no_process(tmp_path, monkeypatch):
-    path = recording().save(tmp_path / "run.nc")
-    monkeypatch.setattr("subprocess.Popen", None)
-    assert len(infocap.read(path).index) == 12
 
 
 # Forged stores, results and plans
@@ -349,7 +312,7 @@ def test_control_characters_never_reach_the_terminal(tmp_path):
         ["estimate", "run.nc"],
         ["import", "run.nc", "-o", "b.nc"],
     ):
-        command = [sys.executable, "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
+        command = [sys.executable, "-c", "from infocap.lab.cli import run; run()", *words]
         environment = os.environ | {"PYTHONPATH": source, "COLUMNS": "200"}
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
         said += [ran.stdout, ran.stderr]
@@ -495,7 +458,7 @@ def mutate(folder, count, seed):
 
     rng = random.Random(seed)
     np.save(folder / "partner.npy", U)
-    files = examples(folder / "whole")
+    files = [file for file in examples(folder / "whole") if file.name != MAY_CRASH_SCIPY]
     with Store(folder / "whole" / "run.db", PLAN) as store:
         for one in store.remaining():
             store.record(one.number, np.append(one.u, one.u**2), one.kind)
@@ -521,7 +484,11 @@ def mutate(folder, count, seed):
             found = read_anything(path, folder / "partner.npy")
             if whole in ours and not same_numbers(found, ours[whole]):
                 print("wrong numbers", whole.name, number)
-            if whole.suffix == ".db" and found.checks == () and len(found.index) == PLAN.n_samples:
+            if (
+                whole.suffix == ".db"
+                and found.checks == ()
+                and len(found.design_index) == PLAN.n_samples
+            ):
                 read = np.column_stack([found.inputs, found.inputs**2])
                 if read.tobytes() != found.readouts.tobytes():
                     print("wrong numbers", whole.name, number)

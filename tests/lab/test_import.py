@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab.cli import main
-from infocap.recording import _tables
+from infocap.lab.files import _tables
 
 BASIS = infocap.product_basis("legendre", 2, 4)
 DEVICE = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.3, seed=3)
@@ -316,9 +316,7 @@ def test_a_messy_file_gives_the_right_total_in_two_commands(desk, make):
     words = MAKES[make](desk)
     assert command("import", *words, "-o", "run.nc").exit_code == 0
     assert (
-        command(
-            "estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "--no-growth", "-o", "result.nc"
-        ).exit_code
+        command("estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "-o", "result.nc").exit_code
         == 0
     )
     result = infocap.load_result("result.nc")
@@ -605,15 +603,15 @@ def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatc
     path = tmp_path / "long.csv"
     path.write_bytes((newline.join(lines) + newline).encode())
     if "a name more" not in name:
-        monkeypatch.setattr(_tables, "_parsed", lambda *_: pytest.fail("read line by line"))
+        monkeypatch.setattr(_tables, "_parse", lambda *_: pytest.fail("read line by line"))
     at_once = _tables.load_sheet(path)
     monkeypatch.undo()
-    monkeypatch.setattr(_tables, "LONG", 10**9)
+    monkeypatch.setattr(_tables, "MIN_LENGTH_READ_AT_ONCE", 10**9)
     by_line = _tables.load_sheet(path)
     for one, other in zip(at_once.columns, by_line.columns, strict=True):
         assert one.equals(other)
         assert one.index.tolist() == other.index.tolist()
-    told = [(one.labels, one.has_names, one.comments, one.dialect) for one in (at_once, by_line)]
+    told = [(one.labels, one.has_names, one.comments, one.layout) for one in (at_once, by_line)]
     assert told[0] == told[1]
 
 

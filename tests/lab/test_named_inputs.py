@@ -71,7 +71,7 @@ def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_outp
     heading = next(
         line for line in (tmp_path / "inputs.csv").read_text().splitlines() if line[0] != "#"
     )
-    assert heading == "index,u1: Voltage A [V],u2: Phase [deg]"
+    assert heading == "design_index,u1: Voltage A [V],u2: Phase [deg]"
 
     for name in ("first", "second"):
         code, said = says(
@@ -268,7 +268,7 @@ def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():
     recording = infocap.Recording(
         plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()}
     )
-    result = infocap.estimate(recording, basis=plan.basis, method="raw", growth=False)
+    result = infocap.estimate(recording, basis=plan.basis, method="raw")
     both = infocap.compare(
         *[infocap.probe(np.sin, plan.basis, 256, seed=k) for k in (1, 2)], names=["a", "<u>b</u>"]
     )

@@ -14,9 +14,10 @@ from .experiment import (
     extend,
     status,
 )
-from .files import read
+from .files import READERS, read
 
 __all__ = [
+    "READERS",
     "Instrument",
     "Measurement",
     "Plan",

@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 from ..._validation import did_you_mean
-from ...errors import Check, DataWarning, InfocapError, printable
+from ...errors import Check, DataWarning, printable
 from ...recording._recording import Recording
-from ..files._others import is_folder
 from ..files._read import read
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -171,24 +170,9 @@ class InputFiles:
         return text
 
     def read(self, in_memory: bool = True, **names: Any) -> Recording:
-        """Read the files as one recording; of two files that do not hold both, the first holds the inputs."""
-        if len(self.files) == 1:
-            return read(self.files[0], **names, in_memory=in_memory)
-        if len(self.files) == 2 and self._second_holds_readouts_only(names):
-            return read(*self.files, **names, in_memory=in_memory)
-        return read(self.files, **names, in_memory=in_memory)
-
-    def _second_holds_readouts_only(self, names: dict[str, Any]) -> bool:
-        first, second = self.files
-        if is_folder(second):  # one file of readouts per sample
-            return True
-        try:
-            with warnings_in_checks():
-                read(first, **names, in_memory=False)
-        except InfocapError:
-            # If the cause is another one than readouts that are missing, reading both files gives its message.
-            return True
-        return False
+        """Read the files as one recording; of two, the first may hold the inputs alone."""
+        source = self.files[0] if len(self.files) == 1 else self.files
+        return read(source, **names, in_memory=in_memory)
 
 
 @dataclass(frozen=True)

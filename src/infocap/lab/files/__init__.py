@@ -1,5 +1,7 @@
 """Files of measured data, of any kind, read as recordings."""
 
-from ._read import read
+from ._folder import is_folder
+from ._read import STORES, read
+from ._readers import READERS
 
-__all__ = ["read"]
+__all__ = ["READERS", "STORES", "is_folder", "read"]

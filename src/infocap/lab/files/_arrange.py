@@ -1,125 +1,181 @@
-"""Rows that a file of others holds, sorted into a recording."""
+"""What other people's files hold, as `Rows`, one per measurement; from them a `Recording`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import DataError, ParameterError
+from ...errors import Check, DataError, ParameterError
 from ...recording._assemble import by_index, whole_numbers
 from ...recording._recording import Recording
 from ...typing import ArrayLike, Floats, Integers
 
+AXES = ("samples", "averages", "channels")
+
 
 @dataclass
 class Rows:
-    """What a file of others holds, one row per measurement; what it does not hold is None."""
+    """What a file holds of inputs, readouts, or both; what it does not hold is None or empty.
+
+    Parameters
+    ----------
+    index, time
+        The number of each row in the design, and when it was measured.
+    columns_of_text
+        Columns of words that are nothing else; one may name the file of each row.
+    axes
+        What the axes of the readouts are, where the user says it.
+    read_from
+        How the file was read: which names became what, and which were left out.
+    """
 
     path: Path
-    u: ArrayLike | None = None
-    x: ArrayLike | None = None
+    u: ArrayLike = None
+    x: ArrayLike = None
     index: Integers | None = None
     time: Floats | None = None
-    told: dict[str, Any] = field(
-        default_factory=dict
-    )  # channel, metadata, checks and units of a recording
-    words: list[list[str]] = field(default_factory=list)  # columns of text that are nothing else
-    axes: str | None = None  # what the axes of x are, if the user said
+    axes: str | None = None
+    input_names: tuple[str, ...] = ()
+    channel: tuple[str, ...] = ()
+    input_unit: str = ""
+    readout_unit: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    read_from: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[str | Check] = field(default_factory=list)
+    columns_of_text: list[list[str]] = field(default_factory=list)
 
-    def keep_choice(
-        self, kind: str, chosen: dict[str, list[str]], left_out: dict[str, str]
+    def note_choice(
+        self, kind: str, names: Mapping[str, Sequence[str]], left_out: Mapping[str, str]
     ) -> None:
-        """Write down in the metadata how the file was read: which names became what, which did not and why."""
-        kind = kind if self.axes is None else f"{kind}, readouts as {self.axes}"
-        choice = (
-            {"file": self.path.name, "as": kind}
-            | chosen
-            | ({"left out": left_out} if left_out else {})
-        )
-        self.told["metadata"] = self.told.get("metadata", {}) | {"read_from": [choice]}
+        """Keep how the file was read, for the metadata of the recording."""
+        described = kind if self.axes is None else f"{kind}, readouts as {self.axes}"
+        choice: dict[str, Any] = {"file": self.path.name, "as": described}
+        choice |= {role: list(chosen) for role, chosen in names.items() if chosen}
+        if left_out:
+            choice["left out"] = dict(left_out)
+        self.read_from.append(choice)
 
 
-def arrange(rows: Rows) -> Recording:
+def to_recording(rows: Rows) -> Recording:
     """Sort rows into a recording in design order; without an index, in the order of the rows."""
     path = rows.path
-    u, x = table(path, "u", following(rows.u, rows.x, rows.axes)), table(path, "x", rows.x)
-    n = u.shape[0]
-    if n != x.shape[0]:
-        said = (
-            f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
-        )
-        for flip, agree in (
-            ("x", x.shape[1] == n),
-            ("u", u.shape[1] == len(x)),
-            ("both", u.shape[1] == x.shape[1]),
-        ):
-            if agree:
-                axes = "samples,channels" if flip == "u" else "channels,samples"
-                said = f"{said}; the lengths agree with {flip} transposed"
-                raise DataError(f"{said}: tell what the axes of x are, `axes={axes!r}`.")
-        raise DataError(f"{said}; give one row for each sample.")
-    for name, values in (("acquired", rows.time), ("index", rows.index)):
-        if values is not None and (values.size != n or n not in values.shape):
-            raise DataError(
-                f"{name} in {path} has shape {values.shape}; give one for each of {n} rows."
-            )
-    acquired = None if rows.time is None else rows.time.ravel()
-    if acquired is not None and np.isnan(acquired).all():
-        acquired = None  # a column left empty
-    if rows.index is None:
-        return Recording(u, x, np.arange(n), time=acquired, **rows.told)
-    index = whole_numbers(path, rows.index.ravel())
-    when = np.arange(n, dtype=float) if acquired is None else acquired
-    if not (isinstance(u, np.ndarray) and isinstance(x, np.ndarray)):
-        if (np.diff(index) <= 0).any():
-            row = int(np.argmax(np.diff(index) <= 0)) + 1
-            said = f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}"
-            raise DataError(
-                f"{said}; what is read in blocks must be sorted: read it whole, or write it so."
-            )
-        return Recording(u, x, index, time=when, **rows.told)
-    found = by_index(path, u, x, index, when, **rows.told)
-    if not len(found.design_index):
+    u = as_table(path, "u", oriented_as_readouts(rows.u, rows.x, rows.axes))
+    x = as_table(path, "x", rows.x)
+    _refuse_unequal_lengths(path, u, x)
+    n_rows = u.shape[0]
+    time = _one_per_row(path, "time", rows.time, n_rows)
+    index = _one_per_row(path, "design_index", rows.index, n_rows)
+    if time is not None and np.isnan(time).all():
+        time = None  # the column is empty
+
+    fields: dict[str, Any] = {
+        "input_names": rows.input_names,
+        "channel": rows.channel,
+        "input_unit": rows.input_unit,
+        "readout_unit": rows.readout_unit,
+        "metadata": rows.metadata | {"read_from": rows.read_from},
+        "checks": tuple(rows.checks),
+    }
+    if index is None:
+        return Recording(u, x, np.arange(n_rows), time=time, **fields)
+    index = whole_numbers(path, index)
+    if time is None:
+        time = np.arange(n_rows, dtype=float)
+    in_memory = isinstance(u, np.ndarray) and isinstance(x, np.ndarray)
+    if not in_memory:
+        _refuse_unsorted(path, index)
+        return Recording(u, x, index, time=time, **fields)
+    recording = by_index(path, u, x, index, time, **fields)
+    if not len(recording.design_index):
         raise DataError(f"{path} has no row of the design, only noise repeats and references.")
-    return found
+    return recording
 
 
-def table(path: Path, name: str, values: ArrayLike) -> ArrayLike:
+def as_table(path: Path, name: str, values: ArrayLike) -> ArrayLike:
     """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if 0 in values.shape:
         raise DataError(f"{name} in {path} is empty: its shape is {values.shape}.")
     if len(values.shape) != 2:
-        said = (
-            f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels)"
-        )
         raise DataError(
-            f"{said}, or say what the axes of x are, such as `axes='samples,averages,channels'`."
+            f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels), "
+            "or say what the axes of x are, such as `axes='samples,averages,channels'`."
         )
     return values
 
 
-def following(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayLike:
-    """The inputs, transposed where the axes of the readouts are told and only so the lengths agree."""
-    turned = axes is not None and len(u.shape) == 2 and u.shape[0] != x.shape[0] == u.shape[1]
-    return np.ascontiguousarray(u[:].T) if turned else u
+def oriented_as_readouts(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayLike:
+    """Return the inputs, transposed where the user gave `axes` and only so the lengths agree."""
+    if axes is None or len(u.shape) != 2:
+        return u
+    n_samples = x.shape[0]
+    is_transposed = u.shape[0] != n_samples and u.shape[1] == n_samples
+    return np.ascontiguousarray(u[:].T) if is_transposed else u
 
 
-def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
-    """Bring readouts into the order (samples, channels): means over averages, several axes of channels as one."""
-    words = [word.strip() for word in axes.split(",")]
-    if words.count("samples") != 1 or {*words} - {"samples", "averages", "channels"}:
+def along_axes(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
+    """Bring readouts into the order (samples, channels); averages become their mean."""
+    names = [name.strip() for name in axes.split(",")]
+    if names.count("samples") != 1 or not set(names) <= set(AXES):
         raise ParameterError(
             f"`axes={axes!r}` needs samples once, and otherwise channels and averages."
         )
-    if len(words) != len(x.shape):
+    if len(names) != len(x.shape):
         raise DataError(
-            f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(words)} axes; name each."
+            f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(names)} axes; "
+            "name each."
         )
     values = np.asarray(x[:])
-    if over := tuple(k for k, word in enumerate(words) if word == "averages"):
-        values = values.mean(axis=over, dtype=np.result_type(values, np.float64), keepdims=True)
-    values = np.moveaxis(values, words.index("samples"), 0)
+    averages = tuple(k for k, name in enumerate(names) if name == "averages")
+    if averages:
+        dtype = np.result_type(values, np.float64)
+        values = values.mean(axis=averages, dtype=dtype, keepdims=True)
+    values = np.moveaxis(values, names.index("samples"), 0)
     return np.ascontiguousarray(values.reshape(len(values), -1))
+
+
+def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
+    """Refuse inputs and readouts of unequal lengths; say whether one lies on its side."""
+    n_rows, n_inputs = u.shape
+    n_readout_rows, n_readouts = x.shape
+    if n_rows == n_readout_rows:
+        return
+    message = (
+        f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
+    )
+    if n_readouts == n_rows:
+        transposed, axes = "x", "channels,samples"
+    elif n_inputs == n_readout_rows:
+        transposed, axes = "u", "samples,channels"
+    elif n_inputs == n_readouts:
+        transposed, axes = "both", "channels,samples"
+    else:
+        raise DataError(f"{message}; give one row for each sample.")
+    raise DataError(
+        f"{message}; the lengths agree with {transposed} transposed: tell what the axes of x are, "
+        f"`axes={axes!r}`."
+    )
+
+
+def _one_per_row(path: Path, name: str, values: Any, n_rows: int) -> Any:
+    """Return a value for each row in one dimension; refuse other lengths."""
+    if values is None:
+        return None
+    if values.size != n_rows or n_rows not in values.shape:
+        raise DataError(
+            f"{name} in {path} has shape {values.shape}; give one for each of {n_rows} rows."
+        )
+    return values.ravel()
+
+
+def _refuse_unsorted(path: Path, index: Integers) -> None:
+    steps_back = np.flatnonzero(np.diff(index) <= 0)
+    if len(steps_back):
+        row = int(steps_back[0]) + 1
+        raise DataError(
+            f"design_index in {path} is {index[row]} at row {row}, after {index[row - 1]}; "
+            "what is read in blocks must be sorted: read it whole, or write it so."
+        )

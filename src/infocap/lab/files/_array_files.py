@@ -1,11 +1,14 @@
-"""Files of named arrays: .npy, .npz, .mat and zarr folders, described before they are read; never a pickle."""
+"""Files of named arrays (.npy, .npz, .mat, .h5, .nc, zarr), opened before they are read.
+
+A format is a function from a path to an `ArrayFile`, as a context in which the file is open, and a
+line in the table `ARRAY_FORMATS`. No format loads a pickle, which could run any program.
+"""
 
 import json
 import math
 import os
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -15,275 +18,270 @@ from typing import Any
 
 import numpy as np
 
-from ..._child import in_child, limit_memory
-from ..._files import Contents, Variable, blame, read_text, readable, refuse_bomb, refuse_too_large
-from ..._hdf5 import PACKING, open_hdf5
+from ..._files import ArrayFile, StoredArray, blame, read_text, readable, refuse_too_large
+from ..._hdf5 import open_hdf5
 from ...errors import DataError, ParameterError
 from ...samples._sources import Hdf5Rows
 
-# MATLAB's names of its types of numbers, which are NumPy's too.
-CLASSES = ("double", "single", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)))
-HEAD_BYTES, PACKED = 128, 15  # of a file; the type of an element that is compressed
-STEP = (
-    1 << 16
-)  # bytes that are unpacked at a time to look at the checksum; they become 64 MB at most
-DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-CODECS = {
-    "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
-    "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
-    "cast_value", "scale_offset", "default", "vlen-utf8", "vlen-bytes", "crc32", "jenkins_lookup3",
-}  # fmt: skip
+# The name of the array in a file that holds a single array without a name.
+SINGLE_ARRAY = "array"
+
+# MATLAB's names of its types of numbers, which are NumPy's, too.
+MATLAB_NUMBERS = (
+    "double", "single", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
+# The head of a MATLAB file of version 5 to 7 ends in these letters, in the byte order of the file.
+MATLAB_HEAD_BYTES = 128
+MATLAB_ENDINGS = (b"IM", b"MI")
+# Types of data elements in such a file: numbers and text, a matrix, and what is compressed. SciPy
+# looks others up outside of its table, which ends the process.
+MATLAB_ELEMENT_TYPES = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 15, 16, 17, 18)
+MATLAB_MATRIX = 14
+MATLAB_COMPRESSED = 15
+MATLAB_TAG_BYTES = 8
+
+# Files of a zarr folder that describe an array or a group.
+ZARR_DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+ZARR_CODEC_KEYS = ("filters", "compressor", "codecs", "index_codecs")
+PICKLE_CODEC = "pickle"
+
+
+# NumPy
 
 
 @contextmanager
-def _open_npy(path: Path) -> Iterator[Contents]:
+def open_npy(path: Path) -> Iterator[ArrayFile]:
     """Open the one array of the file, under the name ``array``."""
-    readable(path)
-    variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
-    if variable.dtype.hasobject:
+    n_bytes = readable(path).stat().st_size
+    array = _describe_npy(path, SINGLE_ARRAY, n_bytes, partial(path.open, "rb"))
+    if array.dtype.hasobject:
         raise DataError(
             f"{path} holds pickled Python objects, which are never loaded; write numbers."
         )
-    yield Contents(path, "npy", {"array": variable})
+    mapped = partial(np.load, path, mmap_mode="r")
+    whole = StoredArray(array.shape, array.dtype, array.load, rows=mapped)
+    yield ArrayFile(path, "npy", {SINGLE_ARRAY: whole})
 
 
 @contextmanager
-def open_npz(path: Path) -> Iterator[Contents]:
+def open_npz(path: Path) -> Iterator[ArrayFile]:
     """Open the arrays of an archive, by name."""
     readable(path)
     with blame(path, "npz"), zipfile.ZipFile(path) as archive:
-        variables = {}
+        arrays = {}
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
                 name = member.filename.removesuffix(".npy")
-                refuse_bomb(path, name, member.compress_size, member.file_size)
-                variables[name] = _npy_variable(
-                    path, name, member.file_size, partial(archive.open, member)
-                )
-        yield Contents(path, "npz", variables)
+                opened = partial(archive.open, member)
+                arrays[name] = _describe_npy(path, name, member.file_size, opened)
+        yield ArrayFile(path, "npz", arrays)
 
 
-def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -> Variable:
-    """Describe an array by its head, and refuse one of which not all bytes are there; pickles are never loaded."""
-    readers = {
+def _describe_npy(path: Path, name: str, n_bytes: int, opened: Callable[[], Any]) -> StoredArray:
+    """Describe an array by its head; refuse an array of which not all bytes are there."""
+    read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
+        (2, 0): np.lib.format.read_array_header_2_0,  # version 3 is of named fields
     }
     with blame(path, "NumPy's format"), opened() as file:
-        shape, _, dtype = readers[np.lib.format.read_magic(file)](
-            file
-        )  # version 3 is of named fields
-        n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if min(shape, default=0) < 0 or (n_bytes > there and not dtype.hasobject):
+        version = np.lib.format.read_magic(file)
+        shape, _, dtype = read_header[version](file)
+        n_bytes_there = n_bytes - file.tell()
+    n_bytes_declared = math.prod(shape) * dtype.itemsize
+    is_cut = n_bytes_declared > n_bytes_there and not dtype.hasobject
+    if is_cut or min(shape, default=0) < 0:
         raise DataError(
-            f"{path} is cut short: {name} {shape} takes {n_bytes:,} bytes; {there:,} are there."
+            f"{path} is cut short: {name} {shape} takes {n_bytes_declared:,} bytes; "
+            f"{n_bytes_there:,} are there."
         )
 
     def load() -> Any:
         with opened() as file:
             return np.lib.format.read_array(file, allow_pickle=False)
 
-    return Variable(shape, dtype, load)
+    return StoredArray(shape, dtype, load)
 
 
-def _open_mat(path: Path) -> AbstractContextManager[Contents]:
-    """Open a MATLAB file of version 7.3, which is HDF5, or 5 to 7, on which SciPy may crash: in another process."""
+# MATLAB
+
+
+def open_matlab(path: Path) -> AbstractContextManager[ArrayFile]:
+    """Open a MATLAB file of version 7.3, which is HDF5, or of version 5 to 7."""
     import h5py
 
     if h5py.is_hdf5(readable(path)):
         return open_hdf5(path)
-    with path.open("rb") as file:
-        if file.read(HEAD_BYTES)[-2:] not in (b"IM", b"MI"):
-            raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
-    return in_child("infocap.lab.files._array_files:read_mat5", path)
+    return open_matlab5(path)
 
 
 @contextmanager
-def read_mat5(path: Path) -> Iterator[Contents]:
-    """Open all arrays of numbers and text, fields of structures as ``data.u``; of cells only the shape."""
+def open_matlab5(path: Path) -> Iterator[ArrayFile]:
+    """Read arrays of numbers and text, fields of structures as ``data.u``, of cells the shape.
+
+    SciPy reads a file as a whole, so the sizes that it declares are checked before.
+    """
     import scipy.io
 
+    with path.open("rb") as file:
+        head = file.read(MATLAB_HEAD_BYTES)
+    if head[-2:] not in MATLAB_ENDINGS:
+        raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
+    byte_order = "<" if head.endswith(b"IM") else ">"
+    data = np.memmap(path, mode="r").data
+    _refuse_unknown_elements(path, data, byte_order, MATLAB_HEAD_BYTES, data.nbytes)
     with blame(path, "MATLAB"):
-        limit_memory(path.stat().st_size)
-        limit_memory(_unpacked_bytes(path))
-        kinds = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(path)}
-        for name, (shape, kind) in kinds.items():
-            refuse_too_large(path, name, shape, np.dtype(kind).itemsize if kind in CLASSES else 1)
-        found = scipy.io.loadmat(path)
-        for name, (
-            _,
-            kind,
-        ) in kinds.items():  # numbers are stored in the smallest type that holds them
-            if kind in CLASSES and found[name].dtype.kind != "c":
-                found[name] = found[name].astype(kind)
-        arrays = [pair for name, value in found.items() for pair in _mat_arrays(name, value)]
-        variables = {
-            name: Variable(one.shape, one.dtype, partial(np.asarray, one)) for name, one in arrays
-        }
-        yield Contents(path, "MATLAB", variables)
+        classes = {}
+        for name, shape, matlab_class in scipy.io.whosmat(path):
+            classes[name] = matlab_class
+            is_number = matlab_class in MATLAB_NUMBERS
+            itemsize = np.dtype(matlab_class).itemsize if is_number else 1
+            refuse_too_large(path, name, shape, itemsize)
+        values = scipy.io.loadmat(path)
+    arrays: dict[str, StoredArray] = {}
+    for name, matlab_class in classes.items():
+        value = values[name]
+        if matlab_class in MATLAB_NUMBERS and value.dtype.kind != "c":
+            value = value.astype(matlab_class)  # MATLAB stores the smallest type that holds them
+        for full_name, array in _matlab_arrays(name, value):
+            arrays[full_name] = StoredArray(array.shape, array.dtype, partial(np.asarray, array))
+    yield ArrayFile(path, "MATLAB", arrays)
 
 
-def _unpacked_bytes(path: Path) -> int:
-    """Unpack everything once to see whether the checksums of zlib agree, which SciPy leaves out; count the bytes."""
-    data = memoryview(path.read_bytes())
-    order = "<" if bytes(data[126:HEAD_BYTES]) == b"IM" else ">"
-    place, total = HEAD_BYTES, len(data)
-    while place + 8 <= len(data):
-        kind, length = struct.unpack_from(f"{order}II", data, place)
-        place += 8
-        if kind == PACKED:
-            unpacker, count = zlib.decompressobj(), 0
-            for start in range(place, min(place + length, len(data)), STEP):
-                count += len(unpacker.decompress(data[start : min(start + STEP, place + length)]))
-                refuse_bomb(path, "an array", length, count)
-            if not unpacker.eof:
-                raise DataError(
-                    f"{path} is cut short or damaged: an array ends before its checksum."
-                )
-            total += count
-        place += length
-    return total
+def _refuse_unknown_elements(
+    path: Path, data: memoryview, byte_order: str, start: int, stop: int
+) -> None:
+    """Go through data elements, each a tag and then its bytes, and those in matrices."""
+    tag = struct.Struct(f"{byte_order}II")
+    while start + MATLAB_TAG_BYTES <= stop:
+        element_type, length = tag.unpack_from(data, start)
+        is_small = element_type > 0xFFFF  # up to 4 bytes, in the tag itself
+        if is_small:
+            element_type &= 0xFFFF
+            length = 0
+        if element_type not in MATLAB_ELEMENT_TYPES:
+            raise DataError(
+                f"{path} cannot be read as MATLAB (an element of type {element_type} at byte "
+                f"{start}); it is damaged."
+            )
+        start += MATLAB_TAG_BYTES
+        end = min(start + length, stop)
+        if element_type == MATLAB_MATRIX:
+            _refuse_unknown_elements(path, data, byte_order, start, end)
+        is_padded = element_type != MATLAB_COMPRESSED
+        start = end + (-length % MATLAB_TAG_BYTES if is_padded else 0)
 
 
-def _mat_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
-    if type(value) is not np.ndarray or name.startswith("__"):
-        return  # MATLAB's own objects, sparse matrices, and what SciPy tells of the file
-    if value.dtype.names and value.size == 1:
+def _matlab_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Go through an array, or the fields of a structure; MATLAB's own objects are left out."""
+    is_array = type(value) is np.ndarray  # not a sparse matrix, an object or a function
+    if not is_array:
+        return
+    is_structure = bool(value.dtype.names) and value.size == 1
+    if is_structure:
         for field in value.dtype.names:
-            yield from _mat_arrays(f"{name}.{field}", value.flat[0][field])
+            yield from _matlab_arrays(f"{name}.{field}", value.flat[0][field])
+    elif value.dtype.kind in "biufcU":
+        yield name, value
     else:
-        yield name, value if value.dtype.kind in "biufcU" else np.full(value.shape, "")
+        yield name, np.full(value.shape, "")
 
 
-def _open_zarr(path: Path) -> AbstractContextManager[Contents]:
-    if find_spec("zarr") is None:
-        raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].")
-    return in_child("infocap.lab.files._array_files:read_zarr", readable(path, folder=True))
+# Zarr
 
 
 @contextmanager
-def read_zarr(path: Path) -> Iterator[Contents]:
-    """Open the arrays of a zarr folder in this process, by their paths in it."""
+def open_zarr(path: Path) -> Iterator[ArrayFile]:
+    """Open the arrays of a zarr folder by their paths in it; a single array as ``array``."""
+    if find_spec("zarr") is None:
+        raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].")
     import zarr
 
-    zarr.config.set({"threading.max_workers": 1})
-    variables: dict[str, Variable] = {}
-    attributes: Any = {}  # of the folder itself
+    _refuse_unsafe_folder(readable(path, folder=True))
     with blame(path, "zarr"):
-        # Not by zarr's own list of members, which stops at the first that is damaged.
-        files = [file for file in _files_in(path) if file.name in DESCRIPTIONS]
-        if not files:
-            raise DataError(
-                f"{path} is without zarr.json, .zgroup or .zarray; it is no zarr folder."
-            )
-        for file in sorted(files):
-            described, folder = _described(file), file.parent
-            if file.name == ".zarray" or described.get("node_type") == "array":
-                name = "array" if folder == path else folder.relative_to(path).as_posix()
-                array = zarr.open_array(
-                    str(folder), mode="r", zarr_format=2 if file.name == ".zarray" else 3
-                )
-                variables[name] = _zarr_variable(path, name, array)
-            if folder == path and file.name in ("zarr.json", ".zattrs"):
-                attributes = (
-                    described.get("attributes", {}) if file.name == "zarr.json" else described
-                )
-    if not isinstance(attributes, dict):
-        raise DataError(
-            f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged."
-        )
-    yield Contents(path, "zarr", variables, attributes)
+        root = zarr.open(str(path), mode="r")
+        if isinstance(root, zarr.Array):
+            arrays = {SINGLE_ARRAY: _describe_zarr(path, SINGLE_ARRAY, root)}
+        else:
+            arrays = {}
+            for name, member in sorted(root.members(max_depth=None)):
+                if isinstance(member, zarr.Array):
+                    arrays[name] = _describe_zarr(path, name, member)
+        attributes = root.attrs.asdict()
+    yield ArrayFile(path, "zarr", arrays, attributes)
 
 
-def _files_in(path: Path) -> Iterator[Path]:
-    """All files of a folder; refuse links that lead out of it, and what is no file, such as a pipe or a device."""
-    for at, _, names in os.walk(path):
-        for file in (Path(at, name) for name in names):
-            if not file.is_file():
-                raise DataError(f"{file} is no regular file; take it out of the folder.")
-            if file.is_symlink() and not file.resolve().is_relative_to(path.resolve()):
-                raise DataError(
-                    f"{file} is a link to {file.resolve()}, out of the folder; put the file in its place."
-                )
-            yield file
-
-
-def _described(file: Path) -> dict[str, Any]:
-    """Read a description of an array or a group; refuse codecs that may unpickle, even while an array is opened."""
-
-    def refuse_strange_codecs(one: dict[str, Any]) -> dict[str, Any]:
-        for key in ("filters", "compressor", "codecs", "index_codecs"):
-            codecs = one.get(key) or []
-            for codec in codecs if isinstance(codecs, list) else [codecs]:
-                name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
-                if name.removeprefix("numcodecs.") not in CODECS:
-                    said = (
-                        f"{file} asks for the codec {name!r}, which may do more than unpack numbers"
-                    )
-                    raise DataError(
-                        f"{said}; write the array with one of {', '.join(sorted(CODECS))}."
-                    )
-        return one
-
-    found = json.loads(read_text(file), object_hook=refuse_strange_codecs)
-    if not isinstance(found, dict):
-        raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
-    return found
-
-
-def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
+def _describe_zarr(path: Path, name: str, array: Any) -> StoredArray:
     def load() -> Any:
         for chunks in (array.chunks, array.shards or ()):
             refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
         return array[...]
 
-    there, n_chunks = array.nchunks_initialized, array.nchunks
-    missing = "" if there >= n_chunks else f"{there:,} of its {n_chunks:,} chunks are there"
-    return Variable(tuple(array.shape), array.dtype, load, missing=missing)
+    problem = ""
+    n_written = array.nchunks_initialized
+    if n_written < array.nchunks:
+        problem = (
+            f"{n_written:,} of its {array.nchunks:,} chunks are there, and the others would be "
+            "read as zeros; copy the folder again, or write all of it"
+        )
+    shape = tuple(array.shape)
+    return StoredArray(shape, array.dtype, load, rows=lambda: array, problem=problem)
 
 
-@contextmanager
-def unpack_zarr(path: Path) -> Iterator[Contents]:
-    """Unpack every chunk of an array once, within the memory that its shape declares, so that none is a bomb later."""
-    import zarr
-
-    zarr.config.set({"threading.max_workers": 1})
-    with blame(path, "zarr"):
-        array = zarr.open_array(str(path), mode="r")
-        rows = (array.shards or array.chunks)[0]
-        limit_memory(rows * array.shape[1] * array.dtype.itemsize)
-        for start in range(0, array.shape[0] if array.compressors else 0, rows):
-            array[start : start + rows]
-    yield Contents(path, "zarr", {}, {})
-
-
-def numbers_of(contents: Contents, name: str, in_memory: bool) -> Any:
-    """Read an array, or leave a table where it lies, to be read in blocks, unless it must be unpacked first."""
-    path, variable = contents.path, contents.variables[name]
-    plain = len(variable.shape) == 2 and variable.dtype.kind in "iuf"
-    if in_memory or not plain or variable.attributes.keys() & {*PACKING, "MATLAB_class"}:
-        return contents.numbers(name)
-    with blame(path, contents.kind):
-        contents.whole(name)
-        if contents.kind == "npy":
-            return np.load(path, mmap_mode="r")
-        if contents.kind == "zarr":
-            import zarr
-
-            folder = path if name == "array" else path / name
-            with in_child("infocap.lab.files._array_files:unpack_zarr", folder):
-                return zarr.open_array(str(folder), mode="r")
-        if contents.kind in ("HDF5", "NetCDF"):
-            return Hdf5Rows(str(path.resolve()), name, variable.shape)
-    return contents.numbers(name)
+def _refuse_unsafe_folder(path: Path) -> None:
+    """Refuse links out of the folder, pipes and devices in it, and codecs that unpickle."""
+    is_described = False
+    for parent, folder_names, file_names in os.walk(path):
+        for name in folder_names:
+            _refuse_link_out(Path(parent, name), path)
+        for name in file_names:
+            file = Path(parent, name)
+            if not file.is_file():
+                raise DataError(f"{file} is no regular file; take it out of the folder.")
+            _refuse_link_out(file, path)
+            if name in ZARR_DESCRIPTIONS:
+                is_described = True
+                _refuse_pickle_codec(file)
+    if not is_described:
+        raise DataError(f"{path} is without zarr.json, .zgroup or .zarray; it is no zarr folder.")
 
 
-OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {
-    ".nc": open_hdf5,
-    ".h5": open_hdf5,
-    ".hdf5": open_hdf5,
-    ".mat": _open_mat,
+def _refuse_link_out(member: Path, folder: Path) -> None:
+    if member.is_symlink() and not member.resolve().is_relative_to(folder.resolve()):
+        raise DataError(
+            f"{member} is a link to {member.resolve()}, out of the folder; "
+            "put the data in its place."
+        )
+
+
+def _refuse_pickle_codec(file: Path) -> None:
+    """Refuse the description of an array that asks zarr to unpickle, at any depth of it."""
+
+    def check(description: dict[str, Any]) -> dict[str, Any]:
+        for key in ZARR_CODEC_KEYS:
+            codecs = description.get(key) or []
+            for codec in codecs if isinstance(codecs, list) else [codecs]:
+                name = codec
+                if isinstance(codec, dict):
+                    name = codec.get("id", codec.get("name"))
+                if str(name).removeprefix("numcodecs.") == PICKLE_CODEC:
+                    raise DataError(
+                        f"{file} asks for the codec {PICKLE_CODEC!r}, which could run any program "
+                        "and is never used; write the array as plain numbers."
+                    )
+        return description
+
+    with blame(file, "a description of zarr"):
+        json.loads(read_text(file), object_hook=check)
+
+
+ArrayFormat = Callable[[Path], AbstractContextManager[ArrayFile]]
+
+ARRAY_FORMATS: dict[str, ArrayFormat] = {
+    ".nc": partial(open_hdf5, row_source=Hdf5Rows),
+    ".h5": partial(open_hdf5, row_source=Hdf5Rows),
+    ".hdf5": partial(open_hdf5, row_source=Hdf5Rows),
+    ".mat": open_matlab,
     ".npz": open_npz,
-    ".npy": _open_npy,
-    ".zarr": _open_zarr,
+    ".npy": open_npy,
+    ".zarr": open_zarr,
 }

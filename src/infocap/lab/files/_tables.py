@@ -1,4 +1,16 @@
-"""Text tables of any make: where the numbers begin and how they are written is found, then pandas reads them."""
+"""Text tables of any make, as a `Sheet` of named columns.
+
+How a table is laid out is found from its lines, in this order:
+
+1. its encoding (`_decode`),
+2. what separates its cells: the separator that makes most cells numbers (`_find_separator`),
+3. where its numbers begin: the first row like those in the middle of the file (`_find_layout`),
+4. the names of its columns, and perhaps their units, in the lines above (`_find_labels`),
+5. how its numbers are written: decimal sign and thousands separator (`_find_number_style`).
+
+Then pandas reads the numbers: a long table without mistakes at once, any other cell by cell, so
+that a cell that is wrong can be named with its line.
+"""
 
 from __future__ import annotations
 
@@ -8,242 +20,279 @@ import json
 import re
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._files import blame, read_text
 from ...errors import DataError
 from ...typing import Floats
+from ._names import UNIT, with_unit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COMMENT = ("#", "%")
-MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
-LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
-SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
-LONG = 100_000  # Characters from which on pandas may read a table at once; shorter ones take less than 0.1 s anyway.
-# What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
-PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
-GROUPED = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
-COMPLEX = rf"\(?{PLAIN}{PLAIN}[ij]\)?"
-WORDS = "[+-]?nan|[+-]?inf(?:inity)?|na|n/a"
-NUMBER = re.compile(f"{PLAIN}|{GROUPED}|{COMPLEX}|{WORDS}".format("[.,]", "[., ']"), re.IGNORECASE)
-# Decimal sign and thousands separator, the usual ones first.
-SIGNS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", "'"), (",", "'"), (",", " "))
-SYMBOL = r"[fpnuµμmcdkMGT]?(?:V|A|W|Hz|s|m|K|J|F|H|T|Pa|N|g|eV|rad|Ohm|Ω|bar)(?:\^?-?\d)?"
-UNIT = re.compile(
-    rf"[\[(]?\s*(?:{SYMBOL}(?:[/·* ]{SYMBOL})*|%|°C?|dBm?|(?i:deg(?:rees?)?|a\.?\s?u\.?|arb\.?|counts?|cts|volts?|"
-    r"amps?|amperes?|sec(?:onds?)?|kelvin|hertz|watts?|bits?|-|1))\s*[\])]?"
+COMMENT_SIGNS = ("#", "%")
+MISSING_CELLS = ("", "nan", "na", "n/a", "null", "none", "#n/a")
+# Characters of a comment that may hold names; Python's csv module takes no cells above 131,072.
+MAX_COMMENT_LENGTH = 100_000
+# Lines that are looked at to find the separator and the columns of numbers; more of them tell the
+# same.
+N_SAMPLED_LINES = 50
+# Characters from which on pandas may read a table at once; a shorter table takes less than 0.1 s
+# cell by cell.
+MIN_LENGTH_READ_AT_ONCE = 100_000
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Bytes at the start of a file in which a zero byte tells that it is no text.
+N_BYTES_CHECKED = 4096
+SEPARATORS = ("\t", ";", ",")  # rarer ones in numbers and names first; white space comes last
+SEPARATOR_NAMES = {None: "white space", "\t": "tabs"}
+# White space between two names, but not between a name and the unit in brackets behind it.
+BETWEEN_NAMES = re.compile(r"\s+(?![\[(][^\d+.-])")
+
+# What a number looks like, to find where numbers are; pandas reads them. {0} is the decimal sign,
+# {1} the separator of thousands; groups are of three digits, as in 1,234.5.
+PLAIN_NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
+GROUPED_NUMBER = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
+COMPLEX_NUMBER = rf"\(?{PLAIN_NUMBER}{PLAIN_NUMBER}[ij]\)?"
+NUMBER_WORDS = "[+-]?nan|[+-]?inf(?:inity)?|na|n/a"
+NUMBER = re.compile(
+    f"{PLAIN_NUMBER}|{GROUPED_NUMBER}|{COMPLEX_NUMBER}|{NUMBER_WORDS}".format("[.,]", "[., ']"),
+    re.IGNORECASE,
 )
-NEXT_NAME = re.compile(r"\s+(?![\[(][^\d+.-])")  # white space, but not before the unit of a name
-IN_NAME = re.compile(r"[\[(]([^\[\]()]*)[\])]\s*$")  # the unit in a name such as Voltage A [V]
+NOT_IN_PLAIN_NUMBERS = re.compile(r"[^\d., '+eE-]")
+UP_TO_THREE_DIGITS = r"[+-]?\d{1,3}"
+# A day that is written before its month, as in 31.01.2026.
+DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d"
+
+
+@dataclass(frozen=True)
+class NumberStyle:
+    """How the numbers of a table are written."""
+
+    decimal: str = "."
+    thousands: str = ""
+    doubt: str = ""  # what else they could mean, as a sentence for the user
+
+    def __str__(self) -> str:
+        decimal = ", decimal comma" if self.decimal == "," else ""
+        thousands = f", {self.thousands!r} between thousands" if self.thousands else ""
+        return decimal + thousands
+
+
+# The usual styles first.
+NUMBER_STYLES = (
+    NumberStyle(".", ""),
+    NumberStyle(",", ""),
+    NumberStyle(".", ","),
+    NumberStyle(",", "."),
+    NumberStyle(".", "'"),
+    NumberStyle(",", "'"),
+    NumberStyle(",", " "),
+)
 
 
 @dataclass
 class Sheet:
-    """The columns of a table, each a pandas.Series with the numbers of its lines, and how they were found."""
+    """The columns of a table, and how they were found.
+
+    Parameters
+    ----------
+    labels
+        The names of the columns, with their units where the table tells them.
+    columns
+        The cells of each column, by the numbers of their lines: numbers, or text where a cell is no
+        number.
+    has_names
+        Whether the table names its columns; without names they are numbered from 1.
+    decimal
+        The decimal sign.
+    comments
+        The lines of comments.
+    layout
+        How the table is laid out, in words.
+    checks
+        What is in doubt about it, in sentences.
+    """
 
     path: Path
-    labels: list[str]  # names, with units if there are
+    labels: list[str]
     columns: list[pd.Series[Any]]
     has_names: bool
     decimal: str
     comments: list[str]
-    dialect: str  # in words
+    layout: str
     checks: tuple[str, ...] = ()
 
-    def words(self, start: str) -> dict[str, Any]:
-        """The data in a comment that starts so; empty when there is none."""
-        text = next((line[len(start) :] for line in self.comments if line.startswith(start)), "{}")
+    def data_in_comment(self, start: str) -> dict[str, Any]:
+        """Return the JSON data in the comment that starts so; empty without such a comment."""
+        for line in self.comments:
+            if line.startswith(start):
+                break
+        else:
+            return {}
         try:
-            return dict(json.loads(text))
+            return dict(json.loads(line.removeprefix(start)))
         except (TypeError, ValueError, RecursionError) as problem:
-            said = f"{self.path} starts with {start!r} and then something damaged ({problem})"
-            raise DataError(f"{said}; without that line the table can still be read.") from None
+            raise DataError(
+                f"{self.path} starts with {start!r} and then something damaged ({problem}); "
+                "without that line the table can still be read."
+            ) from None
+
+    def is_empty(self, column: int) -> bool:
+        """Whether no cell of a column is filled."""
+        return bool(self.columns[column].isna().all())
 
     def is_text(self, column: int) -> bool:
-        """Whether fewer than half of the cells are numbers; a column with more is one of numbers with mistakes."""
-        cells = self.columns[column].dropna()
-        return len(cells) > 0 and 2 * len(self._wrong(column)) > len(cells)
+        """Whether fewer than half of the cells are numbers; otherwise the rest are mistakes."""
+        n_cells = len(self.columns[column].dropna())
+        return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
 
-    def numbers(self, columns: list[int], real: str = "") -> np.ndarray:
-        """Columns of numbers side by side, those of what must be `real` without complex ones; others are named."""
+    def counts_rows(self, column: int) -> bool:
+        """Whether a column counts the rows, 0, 1, 2, ...."""
+        return not self.is_text(column) and bool((self.columns[column].diff()[1:] == 1).all())
+
+    def numbers(self, columns: Sequence[int], real: str = "") -> np.ndarray:
+        """Return columns of numbers side by side; a cell that is no number is named.
+
+        `real` says what the columns are, where complex numbers cannot be.
+        """
         for column in columns:
-            for line, cell in self._wrong(column).items():
-                said = (
-                    f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}"
-                )
+            for line, cell in self._cells_of_text(column).items():
                 raise DataError(
-                    f"{said}; give numbers only, or nothing, or name columns without it (--u, --x)."
+                    f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}; "
+                    "give numbers only, or nothing, or name columns without it (--u, --x)."
                 )
         values = np.column_stack([self.columns[column] for column in columns])
         if real and values.dtype.kind == "c":
             raise DataError(f"{self.path} has complex numbers among its {real}; give real ones.")
         return values
 
-    def seconds(self, column: int, date: int | None = None) -> Floats | None:
-        """Times in seconds, numbers as they are and dates since 1970, perhaps with the day apart; None for others."""
-        import pandas as pd
+    def seconds(self, column: int, date_column: int | None = None) -> Floats | None:
+        """Return times in seconds, dates since 1970; None where a cell is neither.
 
+        `date_column` holds the day, where the column holds only the time of day.
+        """
         cells = self.columns[column]
         if not self.is_text(column):
             return np.asarray(cells) if cells.dtype.kind == "f" else None
-        cells = cells if date is None else self.columns[date].astype(str) + " " + cells
-        cells = cells.str.replace(",", ".")
-        if not cells.dropna().str.contains(r"\d").all():
-            return None  # pandas takes "now" for a date
-        in_europe = bool(
-            cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all()
-        )  # the day comes first
-        for form in ("ISO8601", None):  # or all as the first one is written
-            with warnings.catch_warnings(action="ignore"):
-                when = pd.to_datetime(
-                    cells, utc=True, errors="coerce", format=form, dayfirst=in_europe and not form
-                )
-            if when.notna().sum() == cells.notna().sum():
-                return np.asarray(
-                    (when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float
-                )
-        return None
+        if date_column is not None:
+            cells = self.columns[date_column].astype(str) + " " + cells
+        return _seconds_since_1970(cells.str.replace(",", "."))
 
-    def described(self, column: int) -> str:
-        """What a column holds: its range, or the first of its words."""
+    def describe(self, column: int) -> str:
+        """Say what a column holds: its range, or the first of its cells that is no number."""
+        for line, cell in self._cells_of_text(column).items():
+            kind = "text such as" if self.is_text(column) else "numbers, and"
+            return f"{kind} {cell!r:.40} in line {line}"
         cells = self.columns[column].dropna()
-        for line, cell in self._wrong(column).items():
-            return f"{'text such as' if self.is_text(column) else 'numbers, and'} {cell!r:.40} in line {line}"
-        real = cells.dtype.kind == "f" and len(cells)
-        return (
-            f"{cells.min():.6g} to {cells.max():.6g}"
-            if real
-            else "complex numbers"
-            if len(cells)
-            else "empty"
-        )
+        if not len(cells):
+            return "empty"
+        if cells.dtype.kind != "f":
+            return "complex numbers"
+        return f"{cells.min():.6g} to {cells.max():.6g}"
 
-    def turned(self) -> Sheet:
-        """Exchange rows and columns: where the first column is of words, those are names, another one units."""
+    def transposed(self) -> Sheet:
+        """Exchange rows and columns; columns of words become the names and their units."""
         import pandas as pd
 
         text = [k for k in range(len(self.columns)) if self.is_text(k)]
-        rows = self.numbers([k for k in range(len(self.columns)) if k not in text])
-        words = [[str(self.columns[k].iloc[row]) for k in text[:2]] for row in range(len(rows))]
-        labels = [_labelled(*one) if one else str(k + 1) for k, one in enumerate(words)]
-        columns, said = [pd.Series(row) for row in rows], f"{self.dialect}, one line per channel"
-        return replace(self, labels=labels, columns=columns, has_names=bool(text), dialect=said)
+        numeric = [k for k in range(len(self.columns)) if k not in text]
+        rows = self.numbers(numeric)
+        labels = []
+        for row in range(len(rows)):
+            words = [str(self.columns[k].iloc[row]) for k in text[:2]]
+            labels.append(with_unit(words[0], "".join(words[1:])) if words else str(row + 1))
+        return replace(
+            self,
+            labels=labels,
+            columns=[pd.Series(row) for row in rows],
+            has_names=bool(text),
+            layout=f"{self.layout}, one line per channel",
+        )
 
-    def _wrong(self, column: int) -> pd.Series[Any]:
-        """The cells that are neither numbers nor empty."""
+    def _cells_of_text(self, column: int) -> pd.Series[Any]:
+        """Return the cells that are neither numbers nor empty."""
         import pandas as pd
 
         cells = self.columns[column].dropna()
         if cells.dtype.kind in "fc":
             return cells[:0]
-        return cells[pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce").isna()]
+        numbers = pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce")
+        return cells[numbers.isna()]
 
 
-def _labelled(name: str = "", unit: str = "") -> str:
-    return (
-        f"{name} [{unit.strip('[]() ')}]"
-        if unit and UNIT.fullmatch(unit) and not IN_NAME.search(name)
-        else name
-    )
+def _seconds_since_1970(cells: pd.Series[Any]) -> Floats | None:
+    """Read dates in ISO 8601, or all of them as the first one is written; None where that fails."""
+    import pandas as pd
 
-
-def unit_of(name: str) -> str:
-    """The unit in the last brackets of a name, if there is one.
-
-    >>> unit_of("Voltage A [V]"), unit_of("power (µW)"), unit_of("sensor (left)")
-    ('V', 'µW', '')
-    """
-    found = IN_NAME.search(name)
-    return found[1].strip() if found and UNIT.fullmatch(found[1].strip()) else ""
+    filled = cells.dropna()
+    if not filled.str.contains(r"\d").all():
+        return None  # pandas takes "now" for a date
+    is_day_first = bool(filled.str.match(DAY_FIRST).all())
+    for form, day_first in (("ISO8601", False), (None, is_day_first)):
+        with warnings.catch_warnings(action="ignore"):
+            dates = pd.to_datetime(
+                cells, utc=True, errors="coerce", format=form, dayfirst=day_first
+            )
+        if dates.notna().sum() == len(filled):
+            return np.asarray((dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+    return None
 
 
 def load_sheet(path: Path) -> Sheet:
-    """Read a table; lines before it, names and units are told apart from it, a line of another length is named."""
-    import pandas as pd
-
-    text = _decoded(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    """Read a table of text."""
+    text = _decode(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     lines = text.split("\n")
-    plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
-    separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
-    columns, most = list["pd.Series[Any]"](), 0 if separator is None else 1
-    if len(text) > LONG:
-        with suppress(DataError, ValueError):  # found again below, with the line that is wrong
-            records = _records(path, lines[: 2 * SAMPLED], separator)
-            start, names, said = _find_rows(path, records, most)
-            columns = _read_at_once(lines, records[start], separator)
-            columns = columns if len(names) in (0, len(columns)) else []
-    decimal, thousands, doubt = ".", "", ""
+    separator = _find_separator(lines)
+
+    columns: list[pd.Series[Any]] = []
+    style = NumberStyle()
+    if len(text) > MIN_LENGTH_READ_AT_ONCE:
+        # What fails here fails again below, where the line that is wrong is found.
+        with suppress(DataError, ValueError):
+            records = _split(path, lines[: 2 * N_SAMPLED_LINES], separator)
+            layout = _find_layout(path, records, separator)
+            columns = _read_at_once(lines, layout, separator)
     if not columns:
-        records = _records(path, lines, separator)
-        start, names, said = _find_rows(path, records, most)
-        rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
-        width = len(next(iter(rows.values())))
-        for line, cells in rows.items():
-            if len(cells) not in (width, len(names)):
-                said = f"{path} has {len(cells)} cells in line {line} and {width} in line {records[start].line}"
-                raise DataError(f"{said}; repair the line that is wrong.")
-        words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
-        words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
-        columns = [_parsed(words[k], decimal, thousands) for k in words]
-        others = {
-            cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()
-        }
-        if any(map(_looks_like_number, others)):
-            decimal, thousands, doubt = _signs(path, words)
-            columns = [_parsed(words[k], decimal, thousands) for k in words]
-    labels = names or [str(k + 1) for k in range(len(columns))]
-    while len(columns) > 1 and columns[-1].isna().all() and not (names and labels[-1]):
+        records = _split(path, lines, separator)
+        layout = _find_layout(path, records, separator)
+        columns, style = _read_cells(path, layout)
+
+    labels = layout.labels or [str(k + 1) for k in range(len(columns))]
+    while len(columns) > 1 and columns[-1].isna().all() and not (layout.labels and labels[-1]):
         del columns[-1], labels[-1]  # every line ended in a separator
-    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
-    signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
-    dialect = (
-        f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
-    )
-    comments = [line for line in lines if line.startswith(COMMENT)]
+    separator_name = SEPARATOR_NAMES.get(separator, repr(separator))
     return Sheet(
-        path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ()
+        path=path,
+        labels=labels,
+        columns=columns,
+        has_names=bool(layout.labels),
+        decimal=style.decimal,
+        comments=[line for line in lines if line.startswith(COMMENT_SIGNS)],
+        layout=(
+            f"text separated by {separator_name}{style}, {layout.heading}, "
+            f"numbers from line {layout.rows[0].line} on"
+        ),
+        checks=(style.doubt,) if style.doubt else (),
     )
 
 
-def _read_at_once(lines: list[str], first: Record, separator: str | None) -> list[pd.Series[Any]]:
-    """Let pandas read a long table if all from its first row on are numbers; return nothing where that is in doubt."""
-    import pandas as pd
-
-    # Versions of pandas before 3.1 lose the last digit without it; later ones give a warning where it is there.
-    is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
-    table = pd.read_csv(
-        io.BytesIO("\n".join(lines[first.line - 1 :]).encode()),
-        sep=separator or r"\s+",
-        header=None,
-        dtype=float,
-        keep_default_na=False,
-        na_values=["", "nan", "NaN"],
-        skip_blank_lines=False,
-        **exact,
-    )
-    # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
-    if table.shape[1] != len(first.cells) or table.iloc[:, -1].isna().any():
-        return []
-    table.index = table.index + first.line
-    return [table[k] for k in table]
+# Lines and cells
 
 
-def _decoded(path: Path) -> str:
-    """The text of a file in UTF-8, UTF-16 or Latin-1, which is that of older instruments and never fails."""
+def _decode(path: Path) -> str:
+    """Return the text of a file in UTF-16, UTF-8 or, which never fails, Latin-1."""
     data = read_text(path)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data.startswith(UTF16_MARKS):
         with blame(path, "text in UTF-16"):
             return data.decode("utf-16")
-    if b"\0" in data[:4096]:
+    if b"\0" in data[:N_BYTES_CHECKED]:
         raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
     try:
         return data.decode("utf-8-sig")
@@ -251,56 +300,72 @@ def _decoded(path: Path) -> str:
         return data.decode("latin-1")
 
 
-def _separator(sample: list[str]) -> str | None:
-    """Find the separator that makes the largest share of cells numbers, the rarer ones first; None is white space."""
+def _find_separator(lines: list[str]) -> str | None:
+    """Find the separator that makes the largest share of cells numbers; None is white space."""
+    filled = [line for line in lines if line.strip() and not line.startswith(COMMENT_SIGNS)]
+    sample = filled[len(filled) // 2 :][:N_SAMPLED_LINES]
 
-    def share(separator: str | None) -> float:
-        rows = (
-            [line.split() for line in sample]
-            if separator is None
-            else csv.reader(sample, delimiter=separator)
-        )
-        cells = [cell for row in rows for cell in row if cell.strip()]
-        return sum(map(_looks_like_number, cells)) / max(len(cells), 1)
+    def share_of_numbers(separator: str | None) -> float:
+        n_cells = 0
+        n_numbers = 0
+        for cells in _cells_of(sample, separator):
+            for cell in cells:
+                if cell.strip():
+                    n_cells += 1
+                    n_numbers += _looks_like_number(cell)
+        return n_numbers / max(n_cells, 1)
 
-    there = [one for one in ("\t", ";", ",") if any(one in line for line in sample)]
-    return max([*there, None], key=share)
+    present = [sign for sign in SEPARATORS if any(sign in line for line in sample)]
+    return max([*present, None], key=share_of_numbers)
+
+
+def _cells_of(lines: list[str], separator: str | None) -> Any:
+    if separator is None:
+        return [line.split() for line in lines]
+    return csv.reader(lines, delimiter=separator)
 
 
 def _looks_like_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell.strip()) is not None
 
 
-class Record(NamedTuple):
+@dataclass(frozen=True)
+class Record:
     """The cells of one line, or of several where a cell between quotes goes over lines."""
 
-    line: int
+    line: int  # counted from 1
     cells: list[str]
     is_comment: bool
 
 
-def _records(path: Path, lines: list[str], separator: str | None) -> list[Record]:
-    """Split all lines that are not empty; comments, too, which may have the names of the columns."""
+def _split(path: Path, lines: list[str], separator: str | None) -> list[Record]:
+    """Split all filled lines into cells; also comments, which may hold the names of columns."""
+    is_comment = [line.startswith(COMMENT_SIGNS) for line in lines]
+    bare_lines = []
+    for line, commented in zip(lines, is_comment, strict=True):
+        if commented:
+            line = line.lstrip("#% ")[:MAX_COMMENT_LENGTH].replace('"', "")
+        bare_lines.append(line)
+
     records: list[Record] = []
-    bare = [
-        line.lstrip("#% ")[:LONGEST].replace('"', "") if line.startswith(COMMENT) else line
-        for line in lines
-    ]
     if separator is None:
-        split = [NEXT_NAME.split(line.strip()) if line.strip() else [] for line in bare]
-        return [
-            Record(k + 1, cells, lines[k].startswith(COMMENT))
-            for k, cells in enumerate(split)
-            if cells
-        ]
+        for k, line in enumerate(bare_lines):
+            if line.strip():
+                records.append(Record(k + 1, BETWEEN_NAMES.split(line.strip()), is_comment[k]))
+        return records
+
     reader = csv.reader(
-        (f"{line}\n" for line in bare), delimiter=separator, skipinitialspace=True, strict=True
+        (f"{line}\n" for line in bare_lines),
+        delimiter=separator,
+        skipinitialspace=True,
+        strict=True,
     )
-    start = 0
+    start = 0  # of the record, in lines from 0
     try:
         for cells in reader:
-            if any(cells) and not (start == 0 and re.fullmatch("sep=.?", lines[0], re.IGNORECASE)):
-                records.append(Record(start + 1, cells, lines[start].startswith(COMMENT)))
+            names_separator = start == 0 and re.fullmatch("sep=.?", lines[0], re.IGNORECASE)
+            if any(cells) and not names_separator:
+                records.append(Record(start + 1, cells, is_comment[start]))
             start = reader.line_num
     except csv.Error as problem:
         raise DataError(
@@ -309,111 +374,219 @@ def _records(path: Path, lines: list[str], separator: str | None) -> list[Record
     return records
 
 
-def _find_rows(path: Path, records: list[Record], most: int) -> tuple[int, list[str], str]:
-    """Find the first row like those in the middle of the file, and above it names and perhaps units.
+# Where the numbers begin, and what stands above them
 
-    So many names at most may be there beyond the cells, as of the comments that LabVIEW leaves out.
-    """
-    middle = [one.cells for one in records[len(records) // 2 :] if not one.is_comment][:SAMPLED]
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows of numbers of a table, and the names of its columns."""
+
+    rows: list[Record]
+    labels: list[str]  # empty where the columns have no names
+    heading: str  # where the names stand, in words
+
+
+def _find_layout(path: Path, records: list[Record], separator: str | None) -> Layout:
+    """Find the first row like those in the middle of the file, and the names above it."""
+    middle = [record.cells for record in records[len(records) // 2 :] if not record.is_comment]
+    middle = middle[:N_SAMPLED_LINES]
     width = Counter(map(len, middle)).most_common(1)[0][0] if middle else 0
-    numeric = []  # the columns that are numbers in at least half of these rows
-    for k, column in enumerate(zip(*(row for row in middle if len(row) == width), strict=True)):
-        there = [cell for cell in column if cell]
-        if there and 2 * sum(map(_looks_like_number, there)) >= len(there):
-            numeric.append(k)
+    numeric = _columns_of_numbers(middle, width)
 
-    def numbers_in(one: Record) -> list[bool]:
-        return (
-            [_looks_like_number(one.cells[k]) for k in numeric if one.cells[k]]
-            if len(one.cells) >= width
-            else []
-        )
+    def are_numbers(record: Record) -> list[bool]:
+        """Which of the filled cells in columns of numbers are numbers."""
+        if len(record.cells) < width:
+            return []
+        cells = [record.cells[k] for k in numeric]
+        return [_looks_like_number(cell) for cell in cells if cell]
 
-    rows = (
-        k
-        for k, one in enumerate(records)
-        if not one.is_comment and numbers_in(one) and all(numbers_in(one))
-    )
-    start = next(rows, None)
+    start = None
+    for k, record in enumerate(records):
+        if not record.is_comment and are_numbers(record) and all(are_numbers(record)):
+            start = k
+            break
     if start is None:
-        only = f", only the names of {width} columns" if len(records) == 1 and width > 1 else ""
-        raise DataError(f"{path} holds no rows of numbers{only}.")
-    while start and not records[start - 1].is_comment and any(numbers_in(records[start - 1])):
-        start -= 1  # a row with a mistake in it is a row of numbers, too
-    heads = [one for one in records[:start] if not one.is_comment or len(one.cells) == width]
-    heads = [one for one in heads if 2 * sum(map(bool, one.cells)) >= width][
-        -2:
-    ]  # not comments below the units
-    if (
-        not heads
-        or not max(width - 1, 2) <= len(heads[-1].cells) <= width + most
-        or any(numbers_in(heads[-1]))
-    ):
-        return start, [], "no names of columns"
-    units, below = list[str](), [heads[-1].cells[k] for k in numeric if k < len(heads[-1].cells)]
-    if (
-        len(heads) == 2
-        and len(heads[0].cells) >= width
-        and 2 * sum(map(bool, map(UNIT.fullmatch, below))) > len(below)
-    ):
-        units = heads.pop().cells
-    line, names, _ = heads[-1]
-    names = [" ".join(name.split()) for name in names]
-    if len(names) < width:
-        said = f"{path} has {width} cells in line {records[start].line} and {len(names)} in line {line} above it"
-        raise DataError(f"{said}; give every column a name.")
-    labels = [
-        _labelled(name, unit)
-        for name, unit in zip_longest(names, units[: len(names)], fillvalue="")
+        only_names = len(records) == 1 and width > 1
+        content = f", only the names of {width} columns" if only_names else ""
+        raise DataError(f"{path} holds no rows of numbers{content}.")
+    # A row with a mistake in it is a row of numbers, too.
+    while start and not records[start - 1].is_comment and any(are_numbers(records[start - 1])):
+        start -= 1
+
+    rows = [record for record in records[start:] if not record.is_comment]
+    above = [
+        record for record in records[:start] if not record.is_comment or len(record.cells) == width
     ]
-    return start, labels, f"names in line {line}{' and units below them' if units else ''}"
+    filled = [record for record in above if 2 * sum(map(bool, record.cells)) >= width]
+    # LabVIEW writes a name for comments, and no cells below it.
+    max_names = width if separator is None else width + 1
+    has_names = (
+        bool(filled)
+        and max(width - 1, 2) <= len(filled[-1].cells) <= max_names
+        and not any(are_numbers(filled[-1]))
+    )
+    if not has_names:
+        return Layout(rows, [], "no names of columns")
+    labels, heading = _find_labels(path, filled[-2:], rows[0], width, numeric)
+    return Layout(rows, labels, heading)
 
 
-def _signs(path: Path, words: pd.DataFrame) -> tuple[str, str, str]:
-    """Find the decimal sign, the thousands separator, and what remains in doubt, from all cells that hold either."""
-    cells = {one.strip() for k in words for one in words[k].unique() if _looks_like_number(one)}
-    cells = {one for one in cells if not re.search(r"[^\d., '+eE-]", one)}
-    fits = {}
-    for decimal, thousands in SIGNS:
-        grouped = f"|{GROUPED}" if thousands else ""
-        pattern = re.compile(
-            f"{PLAIN}{grouped}".format(re.escape(decimal), thousands and re.escape(thousands))
+def _columns_of_numbers(rows: list[list[str]], width: int) -> list[int]:
+    """Return the columns in which at least half of the filled cells are numbers."""
+    columns = zip(*(row for row in rows if len(row) == width), strict=True)
+    numeric = []
+    for k, column in enumerate(columns):
+        filled = [cell for cell in column if cell]
+        if filled and 2 * sum(map(_looks_like_number, filled)) >= len(filled):
+            numeric.append(k)
+    return numeric
+
+
+def _find_labels(
+    path: Path, heads: list[Record], first_row: Record, width: int, numeric: list[int]
+) -> tuple[list[str], str]:
+    """Return the names in the last line above the numbers, or above the line of units."""
+    names = heads[-1]
+    units: list[str] = []
+    if len(heads) == 2 and len(heads[0].cells) >= width:
+        cells = [names.cells[k] for k in numeric if k < len(names.cells)]
+        n_units = sum(UNIT.fullmatch(cell) is not None for cell in cells)
+        if 2 * n_units > len(cells):
+            units = names.cells
+            names = heads[0]
+    if len(names.cells) < width:
+        raise DataError(
+            f"{path} has {width} cells in line {first_row.line} and {len(names.cells)} in line "
+            f"{names.line} above it; give every column a name."
         )
-        fits[decimal, thousands] = all(map(pattern.fullmatch, cells))
-    found = next((one for one in SIGNS if fits[one]), (".", ""))
-    if found != (",", "") or not fits[".", ","]:
-        return *found, ""
-    for k in words:  # every comma is before three digits
-        if words[k].str.contains(",").any() and words[k].str.fullmatch(r"[+-]?\d{1,3}").any():
-            return ".", ",", ""
-    said = f"commas in {path.name} were taken for decimal signs, though all of them stand before three digits"
-    return ",", "", f"{said}; if they separate thousands, write the numbers without them."
+    pairs = zip_longest(names.cells, units[: len(names.cells)], fillvalue="")
+    labels = [with_unit(" ".join(name.split()), unit) for name, unit in pairs]
+    below = " and units below them" if units else ""
+    return labels, f"names in line {names.line}{below}"
 
 
-def _parsed(words: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[Any]:
-    """The cells as pandas reads them, or as complex numbers, which it does not; otherwise the words as they are."""
+# Numbers
+
+
+def _read_at_once(lines: list[str], layout: Layout, separator: str | None) -> list[pd.Series[Any]]:
+    """Let pandas read a long table of numbers; return nothing where a cell is in doubt."""
     import pandas as pd
 
-    plain = words
-    if thousands:
-        plain = plain.str.replace(
-            rf"(?<=\d){re.escape(thousands)}(?=\d{{3}}(?!\d))", "", regex=True
-        )
-    if decimal != ".":
-        plain = plain.str.replace(decimal, ".")
+    first_line = layout.rows[0].line
+    n_columns = len(layout.rows[0].cells)
+    # Versions of pandas before 3.1 lose the last digit without this option; later ones warn where
+    # it is given.
+    is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    options: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
+    table = pd.read_csv(
+        io.BytesIO("\n".join(lines[first_line - 1 :]).encode()),
+        sep=separator or r"\s+",
+        header=None,
+        dtype=float,
+        keep_default_na=False,
+        na_values=["", "nan", "NaN"],
+        skip_blank_lines=False,
+        **options,
+    )
+    # A line that is too short, or empty, ends in a missing value; one that is too long is an error
+    # of pandas.
+    is_ragged = table.shape[1] != n_columns or table.iloc[:, -1].isna().any()
+    if is_ragged or len(layout.labels) not in (0, n_columns):
+        return []
+    table.index = table.index + first_line
+    return [table[k] for k in table]
+
+
+def _read_cells(path: Path, layout: Layout) -> tuple[list[pd.Series[Any]], NumberStyle]:
+    """Read a table cell by cell, in the style of its numbers."""
+    cells = _table_of_cells(path, layout)
+    style = NumberStyle()
+    columns = [_parse(cells[k], style) for k in cells]
+    unread: set[str] = set()
+    for column in columns:
+        if column.dtype.kind not in "fc":
+            unread.update(column.dropna().unique())
+    if any(map(_looks_like_number, unread)):
+        style = _find_number_style(path, cells)
+        columns = [_parse(cells[k], style) for k in cells]
+    return columns, style
+
+
+def _table_of_cells(path: Path, layout: Layout) -> pd.DataFrame:
+    """Return all cells as text, by line; a line of another length is named."""
+    import pandas as pd
+
+    first = layout.rows[0]
+    width = len(first.cells)
+    for row in layout.rows:
+        if len(row.cells) not in (width, len(layout.labels)):
+            raise DataError(
+                f"{path} has {len(row.cells)} cells in line {row.line} and {width} in line "
+                f"{first.line}; repair the line that is wrong."
+            )
+    lines = [row.line for row in layout.rows]
+    cells = pd.DataFrame([row.cells for row in layout.rows], lines, dtype=object)
+    all_columns = range(max(width, len(layout.labels)))
+    return cells.reindex(columns=all_columns, fill_value="").fillna("")
+
+
+def _find_number_style(path: Path, cells: pd.DataFrame) -> NumberStyle:
+    """Find the first style in which all numbers can be read, and what remains in doubt."""
+    numbers = set()
+    for k in cells:
+        for cell in cells[k].unique():
+            if _looks_like_number(cell) and not NOT_IN_PLAIN_NUMBERS.search(cell.strip()):
+                numbers.add(cell.strip())
+    fitting = [style for style in NUMBER_STYLES if _fits(style, numbers)]
+    if not fitting:
+        return NumberStyle()
+    may_be_thousands = NumberStyle(".", ",")
+    if fitting[0] != NumberStyle(",") or may_be_thousands not in fitting:
+        return fitting[0]
+    # Every comma stands before three digits: 1,234 is either a number near 1 or one above a
+    # thousand. It is the latter if the same column holds numbers below a thousand without a comma.
+    for k in cells:
+        has_comma = cells[k].str.contains(",").any()
+        if has_comma and cells[k].str.fullmatch(UP_TO_THREE_DIGITS).any():
+            return may_be_thousands
+    doubt = (
+        f"commas in {path.name} were taken for decimal signs, though all of them stand before "
+        "three digits; if they separate thousands, write the numbers without them."
+    )
+    return NumberStyle(",", doubt=doubt)
+
+
+def _fits(style: NumberStyle, numbers: set[str]) -> bool:
+    """Whether all numbers can be read in this style."""
+    pattern = PLAIN_NUMBER
+    if style.thousands:
+        pattern = f"{pattern}|{GROUPED_NUMBER}"
+    compiled = re.compile(pattern.format(re.escape(style.decimal), re.escape(style.thousands)))
+    return all(map(compiled.fullmatch, numbers))
+
+
+def _parse(cells: pd.Series[Any], style: NumberStyle) -> pd.Series[Any]:
+    """Return a column as real or complex numbers where all its cells are numbers."""
+    import pandas as pd
+
+    plain = cells
+    if style.thousands:
+        between_groups = rf"(?<=\d){re.escape(style.thousands)}(?=\d{{3}}(?!\d))"
+        plain = plain.str.replace(between_groups, "", regex=True)
+    if style.decimal != ".":
+        plain = plain.str.replace(style.decimal, ".")
     numbers = pd.to_numeric(plain, errors="coerce")
     if numbers.notna().all():
         return plain.astype(float)  # with the last digit, which older versions of pandas lose
-    words = words.str.split().str.join(" ")
-    missing = numbers.isna() & words.str.lower().isin(MISSING)
-    if (numbers.notna() | missing).all():
-        return plain.mask(missing, "nan").astype(float)
-    with suppress(ValueError):
-        values = (
-            plain.str.replace("i$", "j", regex=True)
-            .mask(missing, "nan")
-            .map(complex)
-            .astype(complex)
-        )
-        return values if values.to_numpy().imag.any() else values.map(lambda one: one.real)
-    return words.mask(missing)
+
+    words = cells.str.split().str.join(" ")
+    is_missing = numbers.isna() & words.str.lower().isin(MISSING_CELLS)
+    filled = plain.mask(is_missing, "nan")
+    if (numbers.notna() | is_missing).all():
+        return filled.astype(float)
+    with suppress(ValueError):  # not complex numbers, which pandas does not read
+        values = filled.str.replace("i$", "j", regex=True).map(complex).astype(complex)
+        if values.to_numpy().imag.any():
+            return values
+        return values.map(lambda value: value.real)
+    return words.mask(is_missing)

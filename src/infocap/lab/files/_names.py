@@ -1,0 +1,184 @@
+"""Names in other people's files: usual names, names that the user means, and units."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ..._formatting import listed
+from ...errors import DataError
+
+INPUT_NAMES = ("u", "inputs", "input")
+READOUT_NAMES = ("x", "readouts", "readout", "outputs", "output")
+# Our own name first, then that of other people's files.
+INDEX_NAMES = ("design_index", "index")
+# Names under which instruments and programs write the time of a row.
+TIME_NAMES = (
+    "time",
+    "timestamp",
+    "time stamp",
+    "datetime",
+    "date/time",
+    "uhrzeit",
+    "zeit",
+    "x_value",  # LabVIEW
+)
+# Names that may stand for a time, and do where the values only grow.
+SHORT_TIME_NAMES = ("t", "t_s", "time_s", "elapsed", "elapsed_s", "sampling_time")
+# Names of a column that holds the day, where another one holds the time of day.
+DATE_NAMES = ("date", "datum")
+SECONDS = ("s", "sec", "second", "seconds")
+
+# Inputs with numbers: u1, u_1, u[0], input 1, u1 [V], and u1: Voltage A [V] in our own tables.
+NUMBERED_INPUT = re.compile(
+    r"(?:u|inputs?)[ _]*"  # the word
+    r"[\[(]?(?P<number>\d{1,6})[\])]?"  # its number, perhaps in brackets
+    r"(?::\s*(?P<name>.+)|(?P<unit>\s+[\[(].+))?",  # a name after a colon, or a unit in brackets
+    re.IGNORECASE,
+)
+# The unit in the last brackets of a name, such as Voltage A [V].
+UNIT_IN_NAME = re.compile(r"[\[(]([^\[\]()]*)[\])]\s*$")
+SYMBOL = r"[fpnuµμmcdkMGT]?(?:V|A|W|Hz|s|m|K|J|F|H|T|Pa|N|g|eV|rad|Ohm|Ω|bar)(?:\^?-?\d)?"
+# What looks like a unit, in brackets or not: symbols with powers and fractions, and a few words.
+UNIT = re.compile(
+    rf"[\[(]?\s*(?:{SYMBOL}(?:[/·* ]{SYMBOL})*|%|°C?|dBm?|(?i:deg(?:rees?)?|a\.?\s?u\.?|arb\.?|"
+    r"counts?|cts|volts?|amps?|amperes?|sec(?:onds?)?|kelvin|hertz|watts?|bits?|-|1))\s*[\])]?"
+)
+
+# How alike two names must be for the second to be proposed in place of the first (difflib's ratio).
+MIN_NAME_SIMILARITY = 0.5
+MAX_NAMES_IN_MESSAGE = 20
+
+
+class NotInFileError(DataError):
+    """What is looked for is not in this file; another file may hold it."""
+
+
+def plain_name(name: str) -> str:
+    """Return a name in small letters, without the unit behind it.
+
+    >>> plain_name("Time [s]")
+    'time'
+    """
+    return UNIT_IN_NAME.sub("", name).strip().lower()
+
+
+def unit_of(name: str) -> str:
+    """Return the unit in the last brackets of a name, if there is one.
+
+    >>> unit_of("Voltage A [V]"), unit_of("power (µW)"), unit_of("sensor (left)")
+    ('V', 'µW', '')
+    """
+    match = UNIT_IN_NAME.search(name)
+    text = match[1].strip() if match else ""
+    return text if UNIT.fullmatch(text) else ""
+
+
+def with_unit(name: str, unit: str) -> str:
+    """Return a name with its unit in brackets, unless the unit is none or the name has one.
+
+    >>> with_unit("Voltage A", "V"), with_unit("power (µW)", "W"), with_unit("operator", "Ada")
+    ('Voltage A [V]', 'power (µW)', 'operator')
+    """
+    is_unit = unit and UNIT.fullmatch(unit)
+    if not is_unit or UNIT_IN_NAME.search(name):
+        return name
+    return f"{name} [{unit.strip('[]() ')}]"
+
+
+def common_unit(units: Sequence[str]) -> str:
+    """Return the unit that all columns have, or an empty text where they differ."""
+    different = set(units)
+    return different.pop() if len(different) == 1 else ""
+
+
+def find_usual(names: Sequence[str], usual: Sequence[str]) -> list[int]:
+    """Find the first usual name that is there: its position, as a list of at most one.
+
+    >>> find_usual(["Spectra", "Outputs"], READOUT_NAMES)
+    [1]
+    """
+    plain = [plain_name(name) for name in names]
+    for name in usual:
+        if name in plain:
+            return [plain.index(name)]
+    return []
+
+
+def find_numbered_inputs(names: Sequence[str]) -> list[int]:
+    """Find the positions of names such as u1, u2, ..., in the order of their numbers.
+
+    >>> find_numbered_inputs(["x", "u2", "u1 [V]"])
+    [2, 1]
+    """
+    numbers = {}
+    for position, name in enumerate(names):
+        match = NUMBERED_INPUT.fullmatch(name.strip())
+        if match:
+            numbers[position] = int(match["number"])
+    return sorted(numbers, key=lambda position: (numbers[position], position))
+
+
+def find_asked(
+    path: Path, names: Sequence[str], asked: str, role: str, content: str | None = None
+) -> list[int]:
+    """Find the positions of the names that the user asked for by ``u=`` or ``x=``.
+
+    These are one name, or names and patterns such as ``u*`` with commas between. A name that is not
+    there is answered with what the file holds and the nearest name.
+    """
+    words = [asked] if asked in names else [word.strip() for word in asked.split(",")]
+    positions: list[int] = []
+    for word in words:
+        matches = _find_word(names, word)
+        if not matches:
+            content = content or listed(list(names), MAX_NAMES_IN_MESSAGE)
+            raise NotInFileError(
+                f"{role}={word!r} is not in {path}; it holds {content}{_nearest(word, names)}."
+            )
+        positions += [position for position in matches if position not in positions]
+    return positions
+
+
+def _find_word(names: Sequence[str], word: str) -> list[int]:
+    """Find a name as written, with dots for slashes, as a pattern, or without its unit."""
+    dotted = word.replace("/", ".")
+    lower = word.lower()
+    rules = (
+        lambda name: name == word,
+        lambda name: name.replace("/", ".") == dotted,
+        lambda name: fnmatchcase(name, word),
+        lambda name: lower in (name.lower(), plain_name(name)),
+    )
+    for rule in rules:
+        matches = [position for position, name in enumerate(names) if rule(name)]
+        if matches:
+            return matches
+    return []
+
+
+def _nearest(word: str, names: Sequence[str]) -> str:
+    """Propose the name that is most like a word, if any is."""
+    by_plain_name = {plain_name(name): name for name in names}
+    by_plain_name |= {name.lower(): name for name in names}
+    similar = get_close_matches(word.lower(), by_plain_name, n=1, cutoff=MIN_NAME_SIMILARITY)
+    return f"; the nearest name is {by_plain_name[similar[0]]!r}" if similar else ""
+
+
+def names_of_inputs(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return what inputs are called, from their columns; nothing for u1, u2, ....
+
+    >>> names_of_inputs(["u1: Voltage A [V]", "u2"]), names_of_inputs(["u1", "u2"])
+    (('Voltage A [V]', 'u2'), ())
+    """
+    names = []
+    for column in columns:
+        match = NUMBERED_INPUT.fullmatch(column.strip())
+        if match is None or match["unit"]:
+            names.append(column)
+        else:
+            names.append(match["name"] or "")
+    if not any(names):
+        return ()
+    return tuple(name or f"u{number}" for number, name in enumerate(names, start=1))
