@@ -228,6 +228,6 @@ def test_growth_draws_the_totals_against_n():
 
 def test_growth_of_a_result_without_it_says_what_to_do(pairs):
     with pytest.raises(
-        ParameterError, match=r"no growth with the number of samples.*infocap\.analyse"
+        ParameterError, match=r"no growth with the number of samples.*infocap\.estimate"
     ):
         infocap.plot.growth(pairs[0][0])
