@@ -166,7 +166,7 @@ def write(path, x, change):
 def estimate(path, monkeypatch, capsys, *options):
     """What `infocap estimate` answers: exit code, terminal without line breaks, errors, result."""
     result = path.with_name("result.nc")
-    words = ["infocap", "estimate", str(path), "--no-growth", "-o", str(result), *options]
+    words = ["infocap", "estimate", str(path), "-o", str(result), *options]
     monkeypatch.setattr("sys.argv", words)
     with pytest.raises(SystemExit) as ended:
         run()

@@ -281,7 +281,7 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
         assert np.array_equal(np.asarray(ours[7:50]), theirs[7:50])
     basis = infocap.product_basis("legendre", 3, 2)
     plain, result = (
-        infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (whole, there)
+        infocap.estimate(one, basis=basis, method="raw") for one in (whole, there)
     )
     assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
     assert result.checks == plain.checks

@@ -189,5 +189,5 @@ def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():
     result = infocap.estimate(recording, basis=infocap.delayed_basis(max_delay={1: 0, 2: 0}))
     assert result.basis.labels == ["1", "P1(Bias[t])", "P2(Bias[t])"]
     assert result.total == pytest.approx(3)
-    with pytest.raises(infocap.errors.ParameterError, match="give inputs and readouts, estimate\(u, x, basis\)"):
+    with pytest.raises(infocap.errors.ParameterError, match=r"give inputs and readouts, estimate\(u, x, basis\)"):
         infocap.estimate(u)

@@ -179,7 +179,7 @@ def test_failures_are_kept_and_shown_by_watch_and_report(lab):
     now = status("run.db")
     assert note in now.checks
     result = infocap.estimate(
-        infocap.read(recording.save("run.nc")), basis=PLAN.basis, growth=False
+        infocap.read(recording.save("run.nc")), basis=PLAN.basis
     )
     kept = next(check for check in result.checks if "laser" in check)
     assert (kept, kept.kind) == (note, "note")

@@ -89,14 +89,14 @@ def test_estimate_says_the_total_in_words_and_writes_what_is_asked_for(infocap_s
     assert files[4].read_bytes()[:4] == b"%PDF"
     assert infocap.load_result(files[1]).total == result.total
     assert result.metadata["provenance"]["operator"] == "Ada"
-    same = infocap.estimate(infocap.read("run.nc"), basis=PLAN.basis, growth=False)
+    same = infocap.estimate(infocap.read("run.nc"), basis=PLAN.basis)
     assert np.array_equal(result.capacity, same.capacity)
 
 
 @pytest.mark.parametrize("suffix", ["nc", "csv"])
 def test_results_and_pictures_may_be_written_again_but_nothing_else(infocap_says, suffix, tmp_path):
     result, picture = tmp_path / f"r.{suffix}", tmp_path / "bars.png"
-    words = ["estimate", "run.nc", "--no-growth", "--quiet", "-o", result, "--bars", picture]
+    words = ["estimate", "run.nc", "--quiet", "-o", result, "--bars", picture]
     assert infocap_says(*words) == (0, "", "")
     assert infocap_says(*words) == (0, "", "")
     mine = tmp_path / f"mine.{suffix}"
@@ -112,7 +112,7 @@ def test_results_and_pictures_may_be_written_again_but_nothing_else(infocap_says
 
 
 def test_warnings_are_shown_once_and_count_under_strict(infocap_says, tmp_path):
-    words = ["estimate", "twice.nc", "--no-growth", "-o", tmp_path / "r.nc"]
+    words = ["estimate", "twice.nc", "-o", tmp_path / "r.nc"]
     code, out, err = infocap_says(*words)
     assert (code, err) == (0, "")
     assert out.count("warning: only 7 of 8 readouts are linearly independent") == 1
@@ -127,7 +127,7 @@ def test_options_change_the_plan_one_by_one(infocap_says, tmp_path):
         code, out, _ = infocap_says(
             "estimate",
             "run.nc",
-            "--no-growth",
+           
             "-o",
             tmp_path / "r.nc",
             "--method",
@@ -150,7 +150,7 @@ def test_options_change_the_plan_one_by_one(infocap_says, tmp_path):
 
 def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     code, out, _ = infocap_says(
-        "estimate", "bare.nc", "--no-growth", "--method", "raw", "-o", tmp_path / "r.nc"
+        "estimate", "bare.nc", "--method", "raw", "-o", tmp_path / "r.nc"
     )
     text = " ".join(out.split())
     assert code == 0
@@ -160,7 +160,7 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     )
     assert "degree 20 chosen, 231 functions for 512 samples; --max-degree says otherwise" in text
     _, out, _ = infocap_says(
-        "estimate", "bare.nc", "--no-growth", "--method", "raw", "--family", "legendre", "--domain", "-1", "1", "--max-degree", "3"
+        "estimate", "bare.nc", "--method", "raw", "--family", "legendre", "--domain", "-1", "1", "--max-degree", "3"
     )  # fmt: skip
     assert out.startswith("bare.nc: 512 samples, 2 inputs, 6 readouts in mW.\n")
 
@@ -187,7 +187,7 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
         tmp_path / "c.nc"
     )
     code, out, _ = infocap_says(
-        "estimate", tmp_path / "c.nc", "--nan-policy", "omit", "--complex-as", "split", "--no-constant", "--no-growth",
+        "estimate", tmp_path / "c.nc", "--nan-policy", "omit", "--complex-as", "split", "--no-constant",
         "--method", "threshold-richardson", "-o", tmp_path / "r.nc",
     )  # fmt: skip
     result = infocap.load_result(tmp_path / "r.nc")
@@ -260,7 +260,7 @@ def test_show_marks_warnings_and_notes_of_a_saved_result(infocap_says, tmp_path)
     odd.save(tmp_path / "odd.nc")
     for kind in ("nc", "csv"):
         infocap_says(
-            "estimate", tmp_path / "odd.nc", "--no-growth", "--quiet", "-o", tmp_path / f"r.{kind}"
+            "estimate", tmp_path / "odd.nc", "--quiet", "-o", tmp_path / f"r.{kind}"
         )
         _, out, _ = infocap_says("show", tmp_path / f"r.{kind}")
         text = " ".join(out.split())
@@ -340,7 +340,7 @@ def test_compare_warns_once_when_degrees_differ(infocap_says, tmp_path):
     infocap_says(
         "estimate",
         "bare.nc",
-        "--no-growth",
+       
         "--quiet",
         "--max-degree",
         "3",
@@ -356,7 +356,7 @@ def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infoc
     np.savetxt(tmp_path / "u.csv", PLAN.inputs, delimiter=",", header="left,right", comments="")
     np.savetxt(tmp_path / "x.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")
     words = [tmp_path / "u.csv", tmp_path / "x.csv", "--u", "left,right", "--x", "a,b,c"]
-    options = ["--method", "raw", "--no-growth", "--max-degree", "4", "--quiet"]
+    options = ["--method", "raw", "--max-degree", "4", "--quiet"]
     assert infocap_says("estimate", *words, *options, "-o", tmp_path / "r.nc")[0] == 0
     result = infocap.load_result(tmp_path / "r.nc")
     assert_allclose(
@@ -378,7 +378,7 @@ def test_files_that_hold_both_are_one_recording(infocap_says, suffix, tmp_path):
             both = np.hstack([PLAN.inputs, X])[rows]
             np.savetxt(path, both, delimiter=",", header=names, comments="", fmt="%.17g")
     words = [tmp_path / f"0.{suffix}", tmp_path / f"1.{suffix}"]
-    options = ["--max-degree", "4", "--no-growth", "-o", tmp_path / "r.nc"]
+    options = ["--max-degree", "4", "-o", tmp_path / "r.nc"]
     code, out, _ = infocap_says("estimate", *words, *options)
     assert code == 0
     assert "0.nc and 1 more: 512 samples, 2 inputs, 6 readouts".replace("nc", suffix) in " ".join(
@@ -397,7 +397,7 @@ def test_the_terminal_the_file_and_the_page_say_the_same(infocap_says, tmp_path)
         np.arange(512)[:, None] % 4 == 0, 1.2 * SYSTEM(PLAN.inputs, seed=2) + 0.3, np.nan
     )
     recording({"plan": PLAN.to_dict()}, repeats=again).save(tmp_path / "run.nc")
-    words = ["estimate", tmp_path / "run.nc", "--no-growth", "-o", tmp_path / "r.nc"]
+    words = ["estimate", tmp_path / "run.nc", "-o", tmp_path / "r.nc"]
     code, out, err = infocap_says(*words, "--strict")
     assert (code, err) == (1, "")
     result = infocap.load_result(tmp_path / "r.nc")
@@ -437,7 +437,7 @@ def test_a_file_of_random_bytes_is_no_result(tmp_path):
 @pytest.mark.parametrize(("width", "millimetres"), [("60mm", 60), ("18.3cm", 183), ("3.5in", 88.9)])
 def test_pictures_have_the_width_asked_for(infocap_says, width, millimetres, tmp_path):
     code, _, _ = infocap_says(
-        "estimate", "run.nc", "--no-growth", "--bars", tmp_path / "b.png", "--width", width
+        "estimate", "run.nc", "--bars", tmp_path / "b.png", "--width", width
     )
     assert code == 0
     with Image.open(tmp_path / "b.png") as picture:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from infocap.workflow._analyse import _drift
+from infocap.workflow._from_recording import _drift
 from numpy.testing import assert_allclose
 
 import infocap
@@ -191,7 +191,7 @@ def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_wi
         infocap.estimate(lazy, basis=lower).total,
         infocap.estimate(u, system(u), lower, sample_weight=weights).total,
     )
-    given = infocap.estimate(recording, basis=plan.basis, sample_weight=weights, growth=False)
+    given = infocap.estimate(recording, basis=plan.basis, sample_weight=weights)
     assert_allclose(given.capacity, expected.capacity)
 
 
@@ -701,7 +701,7 @@ def test_a_constant_reference_is_no_drift_and_complex_ones_are_seen_whole(tmp_pa
     u, rng = PLAN.inputs, np.random.default_rng(0)
     x = np.column_stack([u, u**2]) + 0.01 * rng.standard_normal((64, 4))
     still = infocap.Recording(u, x, np.arange(64), reference=np.full((64, 4), 0.1))
-    result = infocap.estimate(still, basis=PLAN.basis, growth=False)
+    result = infocap.estimate(still, basis=PLAN.basis)
     assert result.drift.size == 0
     assert not any("drifted" in check for check in result.checks)
     turning = np.exp(1j * np.linspace(0, 1, 32))[:, None] * np.ones((1, 2))
@@ -712,7 +712,7 @@ def test_a_constant_reference_is_no_drift_and_complex_ones_are_seen_whole(tmp_pa
         u, x[:, :2] + 1j * x[:, 2:], np.arange(64), reference=turning, noise=noise
     )
     with pytest.warns(infocap.errors.DataWarning, match="the device drifted"):
-        result = infocap.estimate(moving, basis=PLAN.basis, growth=False, complex_as="split")
+        result = infocap.estimate(moving, basis=PLAN.basis, complex_as="split")
     assert result.factors is not None
 
 

@@ -499,7 +499,7 @@ def test_joined_rows_travel_by_the_names_of_their_files(tmp_path):
     basis = infocap.product_basis("legendre", 2, 2)
     whole = infocap.read(parts)
     there, here = (
-        infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (found, whole)
+        infocap.estimate(one, basis=basis, method="raw") for one in (found, whole)
     )
     np.testing.assert_allclose(there.capacity, here.capacity, rtol=1e-12)
 

@@ -317,7 +317,7 @@ def test_a_messy_file_gives_the_right_total_in_two_commands(desk, make):
     assert command("import", *words, "-o", "run.nc").exit_code == 0
     assert (
         command(
-            "estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "--no-growth", "-o", "result.nc"
+            "estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "-o", "result.nc"
         ).exit_code
         == 0
     )

@@ -237,15 +237,6 @@ def test_without_a_basis_one_is_chosen_and_said():
     assert (
         "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples" in note
     )
-    with pytest.warns(infocap.errors.DataWarning, match="lower the degree"):
-        assert (
-            infocap.estimate(rng.normal(size=(100, 2)), x, family="normal").basis.family_name
-            == "hermite"
-        )
-    with pytest.raises(ParameterError, match="'blue'"):
-        infocap.estimate(u, x, family="blue")
-    with pytest.raises(ParameterError, match="leave out one of them"):
-        infocap.estimate(u, x, result.basis, family="normal")
     with pytest.raises(DataError, match=r"\(100,\)"):
         infocap.estimate(u[:, 0], x)
 
@@ -268,7 +259,7 @@ def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():
     recording = infocap.Recording(
         plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()}
     )
-    result = infocap.estimate(recording, basis=plan.basis, method="raw", growth=False)
+    result = infocap.estimate(recording, basis=plan.basis, method="raw")
     both = infocap.compare(
         *[infocap.probe(np.sin, plan.basis, 256, seed=k) for k in (1, 2)], names=["a", "<u>b</u>"]
     )

@@ -7,7 +7,7 @@ import numpy as np
 from .._validation import positive, whole_number
 from ..basis._product import ProductBasis
 from ..designs import draw
-from ..dimension._repeats import whiten
+from ..dimension._whitening import whiten
 from ..dimension._spectra import readouts
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult

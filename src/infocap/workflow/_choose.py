@@ -73,7 +73,7 @@ def choose_basis(
     return basis, said
 
 
-def said_of_choice(said: dict[str, str]) -> Check:
+def note_about_choice(said: dict[str, str]) -> Check:
     """A note among the checks of a result, for which no basis was given."""
     return Check(
         f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise.",

@@ -127,7 +127,7 @@ def diagnose(
         nan = "raise" if memory else "omit"  # which would tear a sequence apart
         with warnings.catch_warnings(action="ignore", category=DataWarning):
             result = estimate_recording(
-                recording, low, method="raw", growth=False, nan_policy=nan, complex_as="split"
+                recording, low, method="raw", nan_policy=nan, complex_as="split"
             )
         checks += [
             one for one in result.checks if "total" not in one.found and "missing" not in one.found

@@ -99,9 +99,6 @@ class How:
     washout: int | None = option(
         "--washout", type=int, help="Steps unused at the start of each run, with --max-delay."
     )
-    no_growth: bool = option(
-        "--no-growth", is_flag=True, help="Do not estimate the total with fewer samples, too."
-    )
     memory_limit: str | None = option(
         "--memory-limit", help="Memory to use, such as 1GB; files are then read in blocks."
     )
@@ -137,7 +134,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
         name: getattr(how, name) for name in ("method", "nan_policy", "complex_as", "memory_limit")
     }
     settings |= {} if how.washout is None else {"washout": how.washout}
-    settings |= {"constant": not how.no_constant, "growth": in_memory and not how.no_growth}
+    settings |= {"constant": not how.no_constant}
     with (
         warnings_in_checks(),
         nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor,

@@ -170,7 +170,7 @@ def estimate_now(
             split = "split" if np.iscomplexobj(recording.readouts) else None
             nan = "raise" if plan.runs else "drop"
             return estimate_recording(
-                recording, basis=plan.basis, nan_policy=nan, complex_as=split, growth=growth
+                recording, basis=plan.basis, nan_policy=nan, complex_as=split
             ), ""
         except InfocapError as reason:
             return None, str(reason)

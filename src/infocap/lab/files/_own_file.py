@@ -63,7 +63,9 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
         **arrays,
         metadata=from_json(path, "metadata", words, {}),
         # Older versions saved plain sentences.
-        checks=tuple(Check.from_dict(one) if isinstance(one, dict) else str(one) for one in checks),
+        checks=tuple(
+            Check.from_dict(one) if isinstance(one, dict) else Check(str(one)) for one in checks
+        ),
     )
 
 
