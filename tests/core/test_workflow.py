@@ -1,11 +1,14 @@
 """probe and convergence."""
 
+import re
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import qmc
 
 import infocap
-from infocap.designs import former_draw
 from infocap.errors import DataError, DataWarning
 
 BASIS = infocap.product_basis("legendre", 2, 5)
@@ -99,9 +102,7 @@ def test_random_features_are_what_they_say():
 def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warning():
     basis = infocap.product_basis("legendre", 2, 6)
     system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, gain=2.0, noise=0.01)
-    u = former_draw(
-        basis, 1024, "sobol", seed=1, blocks=1
-    )  # in Sobol order, as old recordings have it
+    u = 2 * qmc.Sobol(2, rng=1).random(1024) - 1  # in Sobol order, which draw does not keep
     x, again = system(u, seed=1), system(u, seed=2)
     chosen = np.random.default_rng(0).permutation(1024) % 4 == 0
     fair = infocap.estimate(u, x, basis, repeats=np.where(chosen[:, None], again, np.nan))
@@ -139,15 +140,6 @@ def test_calibrate_finds_two_parameters_and_says_how_surely():
     assert np.abs(pulls).max() < 4
     with pytest.raises(DataError, match="cannot tell 1 parameters"):
         infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0], [0.1])
-
-
-def test_convergence_with_the_exact_mean_square_starts_at_the_sample_mean_of_the_square():
-    u = infocap.draw(BASIS, 256, seed=0)
-    x = infocap.systems.RandomFeatures(BASIS.n_inputs, 5)(u, seed=1)
-    curve, exact = (infocap.convergence(u, x, BASIS, [6, 256], exact=one) for one in (False, True))
-    squares = np.mean(BASIS(u[:6]) ** 2, axis=0)
-    assert_allclose(curve.raw[0], 1.0)
-    assert_allclose(exact.raw[0], squares)
 
 
 CALIBRATED = {
@@ -189,5 +181,35 @@ def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():
     result = infocap.estimate(recording, basis=infocap.delayed_basis(max_delay={1: 0, 2: 0}))
     assert result.basis.labels == ["1", "P1(Bias[t])", "P2(Bias[t])"]
     assert result.total == pytest.approx(3)
-    with pytest.raises(infocap.errors.ParameterError, match=r"give inputs and readouts, estimate\(u, x, basis\)"):
+    with pytest.raises(
+        infocap.errors.ParameterError, match=r"give inputs and readouts, estimate\(u, x, basis\)"
+    ):
         infocap.estimate(u)
+
+
+def test_a_mistyped_parameter_is_answered_with_the_nearest_name():
+    u = infocap.draw(BASIS, 64, seed=1)
+    message = "`nan` is not a parameter of estimate; did you mean `nan_policy`?"
+    with pytest.raises(infocap.errors.ParameterError, match=re.escape(message)):
+        infocap.estimate(u, u, BASIS, nan="omit")
+    with pytest.raises(infocap.errors.ParameterError, match="did you mean `n_samples`"):
+        infocap.probe(lambda u: u, BASIS, n_sample=64)
+    with pytest.raises(infocap.errors.ParameterError, match=r"`xyz` is not .*; it takes `u`, `x`"):
+        infocap.diagnose(u, u, xyz=1)
+
+
+def test_results_of_arrays_and_of_systems_know_their_provenance():
+    u = infocap.draw(BASIS, 64, seed=1)
+    of_arrays = infocap.estimate(u, u, BASIS).metadata["provenance"]
+    assert of_arrays["infocap"] == infocap.__version__
+    assert {"estimated", "python", "numpy", "scipy"} <= of_arrays.keys()
+    of_system = infocap.probe(lambda u: u, BASIS, 64, seed=7).metadata["provenance"]
+    assert of_system["seed"] == 7
+
+
+def test_notebooks_show_text_where_a_library_of_the_report_is_missing(monkeypatch):
+    result = infocap.probe(lambda u: u, BASIS, 64, seed=1)
+    shown = {"result": result, "basis": BASIS, "comparison": infocap.compare([result, result])}
+    monkeypatch.setitem(sys.modules, "infocap.lab.report._notebook", None)
+    for kind, thing in shown.items():
+        assert thing._repr_html_() is None, kind

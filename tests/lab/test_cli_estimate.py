@@ -193,7 +193,6 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
     result = infocap.load_result(tmp_path / "r.nc")
     assert code == 0
     assert (result.n_samples, result.n_readouts, result.method) == (511, 6, "threshold-richardson")
-    assert result.growth is None
     assert "Total capacity" in out
     assert "(no error bar from this method)" in out
     assert "note: 1 rows with NaN or infinite values were dropped." in out

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._formatting import html_for_notebook
 from .._validation import one_of
 from ..basis._classical import find_families
 from ..errors import Check, DataError, printable
@@ -115,6 +116,9 @@ class Recording:
         (n, n_inputs), n_readouts = self.inputs.shape, self.readouts.shape[1]
         first = f"Recording: {n} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"
         return printable("\n".join([first, *(f"  check: {check}" for check in self.checks)]))
+
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
 
     @property
     def plan(self) -> dict[str, Any]:

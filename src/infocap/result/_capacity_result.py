@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._formatting import counted, rounded, with_error
+from .._formatting import counted, html_for_notebook, rounded, with_error
 from .._validation import one_of, probability
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
@@ -163,6 +163,9 @@ class CapacityResult:
             f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0
         ]
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
+
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
 
     @property
     def readouts_in_words(self) -> str:
