@@ -231,7 +231,7 @@ def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
         return u[:, 0] ** 2
 
     fitted = probed().capacity_of(target)
-    monkeypatch.setattr("infocap.result._target.MOST_TERMS", 5)
+    monkeypatch.setattr("infocap.result._target.MAX_FUNCTIONS_FOR_FIT", 5)
     assert probed().capacity_of(target) == pytest.approx(fitted, abs=1e-3)
 
 

@@ -200,7 +200,7 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
 
 WRONG = {
     "no such file": (["estimate", "nowhere.nc"], 3, "nowhere.nc does not exist"),
-    "a result": (["estimate", "result.nc"], 3, "is not an 'infocap recording 1' file but 'infocap result 2'"),
+    "a result": (["estimate", "result.nc"], 3, "is not an 'infocap recording 1' file but 'infocap result 1'"),
     "no such folder": (["estimate", "run.nc", "-o", "nowhere/r.nc"], 3, "the folder nowhere does not exist"),
     "output of an unknown kind": (["estimate", "run.nc", "-o", "r.txt"], 2, "'.txt' is not one of '.nc', '.csv'"),
     "picture of an unknown kind": (["estimate", "run.nc", "--plot", "r.gif"], 2, "'.gif' is not one of '.png'"),
