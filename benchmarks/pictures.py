@@ -189,7 +189,7 @@ def report(count: int) -> None:
     u = infocap.draw(basis, n, seed=1)
     recording = infocap.Recording(u, device(u, seed=1), range(n), repeats=device(u, seed=2))
     text = infocap.report.page(
-        infocap.estimate(recording, basis=basis, growth=False), title="Fibre, 40 m at 4.5 dBm"
+        infocap.estimate(recording, basis=basis), title="Fibre, 40 m at 4.5 dBm"
     )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

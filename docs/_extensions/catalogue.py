@@ -22,24 +22,26 @@ FEW_WORDS = 5
 HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}|")
 # The order of the sections; a folder or file of the package that is not named here stops the build.
 SECTIONS = {
-    "Inputs and readouts": ("checks/_values.py", "checks/_alignment.py"),
-    "Samples, readouts and repeats": ("checks/_checks.py", "dimension"),
+    "Inputs and readouts": ("diagnostics/_values.py", "diagnostics/_alignment.py", "diagnostics/_stretch.py"),
+    "Samples, readouts and repeats": ("diagnostics/_checks.py", "dimension"),
     "The estimate": (
         "estimators/_control_variate.py",
         "estimators/_rules.py",
+        "estimators/_pipeline.py",
         "workflow/_choose.py",
+        "workflow/_diagnose.py",
         "workflow/_estimate.py",
+        "workflow/_from_recording.py",
     ),
-    "Sequences": ("checks/_sequences.py", "estimators/_sequence.py", "workflow/_explore.py"),
+    "Sequences": ("diagnostics/_sequences.py", "estimators/_sequence.py", "workflow/_explore.py"),
     "Plans, instruments and files": (
         "designs.py",
-        "experiment",
+        "lab",
         "recording",
-        "workflow/_analyse.py",
     ),
     "Comparisons and targets": ("workflow/_compare.py", "result"),
     "Learning tasks": ("tasks",),
-    "The simulated fibre": ("systems/fibre",),
+    "The simulated fibre": ("photonics",),
 }
 
 

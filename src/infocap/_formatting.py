@@ -13,6 +13,8 @@ The rules, which hold everywhere:
 
 import re
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -169,3 +171,15 @@ def counted(number: int, thing: str) -> str:
     ('1 input', '2 inputs')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def html_for_notebook(shown: Any) -> str | None:
+    """Return an object as HTML for a notebook; None, for which a notebook shows plain text, where libraries are missing.
+
+    The drawings are those of the laboratory's report, which the core does not import but looks up by name.
+    """
+    try:
+        renderer = import_module("infocap.lab.report._notebook")
+    except ImportError:
+        return None
+    return str(renderer.notebook(shown))

@@ -4,11 +4,12 @@ Here and in every message of infocap the name of a parameter stands in backticks
 line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
 """
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral, Real
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -126,3 +127,49 @@ class Checked:
         for name, field_type in get_type_hints(type(self), include_extras=True).items():
             for check in getattr(field_type, "__metadata__", ()):
                 check(name, getattr(self, name))
+
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+
+
+def answers_unknown_parameters(
+    function: Callable[Parameters, Answer],
+) -> Callable[Parameters, Answer]:
+    """Decorate a public function so that an unknown keyword is answered with the nearest name that it has.
+
+    >>> @answers_unknown_parameters
+    ... def area(width, height=1.0):
+    ...     return width * height
+    >>> area(2.0, hight=3.0)
+    Traceback (most recent call last):
+    infocap.errors.ParameterError: `hight` is not a parameter of area; did you mean `height`?
+    """
+    signature = inspect.signature(function)
+    names = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    known = frozenset(names)
+    public_name = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def answering(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Answer:
+        if not keywords.keys() <= known:
+            unknown = next(name for name in keywords if name not in known)
+            raise ParameterError(
+                f"`{unknown}` is not a parameter of {public_name}; {_nearest(unknown, names)}"
+            )
+        return function(*arguments, **keywords)
+
+    return answering
+
+
+def _nearest(unknown: str, names: list[str]) -> str:
+    """The question or the list that a message about an unknown name ends with."""
+    beginning = [name for name in names if name.startswith(f"{unknown}_")]
+    alike = beginning or get_close_matches(unknown, names, n=1)
+    if alike:
+        return f"did you mean `{alike[0]}`?"
+    return f"it takes {', '.join(f'`{name}`' for name in names)}."

@@ -140,7 +140,7 @@ def laboratory(tmp_path_factory):
         infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 1024, seed=2
     )
     other.save(folder / "other.nc")
-    infocap.estimate(recording, basis=plan.basis, growth=False).save(folder / "result.nc")
+    infocap.estimate(recording, basis=plan.basis).save(folder / "result.nc")
     plan.save(folder / "plan.toml")
     u, x = recording.inputs, recording.readouts
     for name, day in (("monday.nc", slice(0, 100)), ("tuesday.nc", slice(100, 256))):

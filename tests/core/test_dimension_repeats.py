@@ -403,7 +403,7 @@ MISTAKES = {
     "device off": (lambda: from_repeats(X1 * 0 + 3, X2 * 0 + 3), "no channel that changes"),
     "overlap": (lambda: from_repeats(X1[:64], X2[:64], measured_once=X1[60:]), "row 0 of measured_once is row 60"),
     "other readouts": (lambda: from_repeats(X1, X2, measured_once=X1[:, :3]), r"measured_once has shape \(128, 3\)"),
-    "weights": (lambda: from_repeats(X1, X2, weights=np.ones(5)), r"weights has shape \(5,\); .* each of 128 rows"),
+    "weights": (lambda: from_repeats(X1, X2, weights=np.ones(5)), r"sample_weight has shape \(5,\); .* each of 128 rows"),
     "constant": (lambda: from_repeats(X1, X2, constant="yes"), "constant='yes'` must be True or False"),
     "level": (lambda: from_repeats(X1, X2).interval(95), "level=95` must lie strictly between 0 and 1"),
 }  # fmt: skip

@@ -3,7 +3,6 @@
 import pickle
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,33 +114,6 @@ def test_files_come_back_exactly(tmp_path, suffix, basis):
         assert again.basis.families == result.basis.families
         assert again.basis.labels == result.basis.labels
         assert repr(again) == repr(result)
-
-
-@pytest.mark.parametrize("suffix", ["nc", "csv"])
-def test_files_of_the_first_format_are_still_read(suffix):
-    """Written by infocap 0.1.0, which counted the constant among the readouts; the numbers are those it printed."""
-    old = infocap.load_result(Path(__file__).parent / "old" / f"result.{suffix}")
-    assert repr(old).startswith(
-        "CapacityResult: total 4.9260 ± 0.0052 of at most 5 (4 readouts and the constant)"
-    )
-    assert (old.n_readouts, old.maximum, old.rank, old.n_samples) == (4, 5, 5, 256)
-    assert old.total == 4.926040109712219
-    assert old.noise_limited_total == 4.928285536313067
-    assert [family.name for family in old.basis.families] == ["jacobi", "hermite", "bernoulli"]
-    assert [check.split(":")[0] for check in old.warnings] == [
-        "no factor analysis",
-        "the device drifted",
-    ]
-    assert [check[:13] for check in old.notes] == ["dead channels"]
-    assert old.growth.n_samples == (16, 32, 64, 128, 256)
-    assert old.growth.total[-1] == old.total
-    assert (old.factors.n_repeats, old.factors.n_factors) == (30, None)
-    assert old.drift.size == 0.9219298028259522
-    assert list(old.metadata) == ["provenance"]
-    if suffix == "nc":
-        assert old.capacity_of(lambda u: u[:, 0] ** 2 + u[:, 1]) == pytest.approx(
-            0.792663080716732, abs=1e-12
-        )
 
 
 def test_files_that_are_cut_short_are_refused(tmp_path):
@@ -259,7 +231,7 @@ def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
         return u[:, 0] ** 2
 
     fitted = probed().capacity_of(target)
-    monkeypatch.setattr("infocap.result._target.MOST_TERMS", 5)
+    monkeypatch.setattr("infocap.result._target.MAX_FUNCTIONS_FOR_FIT", 5)
     assert probed().capacity_of(target) == pytest.approx(fitted, abs=1e-3)
 
 

@@ -177,7 +177,7 @@ def test_a_killed_sweep_leaves_only_whole_files_and_can_be_finished(tmp_path):
         {"seed": 4},
         {"method": "raw"},
         {"design": "halton"},
-        {"bound": "data"},
+        {"method_options": {"false_discovery_rate": 0.1}},
         {"basis": 4},
         {"n_samples": 512},
     ],
@@ -189,7 +189,7 @@ def test_the_folder_of_another_sweep_is_refused_with_what_differs(tmp_path, chan
     (name,) = change
     if name == "basis":
         change = {"basis": infocap.product_basis("legendre", 2, 4)}
-    named = {"basis": "n_terms 21", "bound": "options {}"}.get(name, f"{name} .*")
+    named = {"basis": "n_terms 21", "method_options": "method_options {}"}.get(name, f"{name} .*")
     with pytest.raises(DataError, match=rf"holds another sweep \(.*{named} there and .* here"):
         infocap.sweep(make, {"gain": [1.0]}, **(call | change))
     other = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.1)

@@ -81,7 +81,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
     infocap.probe(lambda u: u, basis, 64, seed=0).save(tmp_path / "result.nc")
     with pytest.raises(
         DataError,
-        match="is not an 'infocap recording 1' file but 'infocap result 2'; it holds capacity",
+        match="is not an 'infocap recording 1' file but 'infocap result 1'; it holds capacity",
     ):
         infocap.read(tmp_path / "result.nc")
     with pytest.raises(

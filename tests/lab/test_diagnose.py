@@ -116,7 +116,7 @@ def test_a_mistake_is_noticed_once_with_its_cause(mistake):
 def test_clean_data_are_fit_in_every_respect(n, design):
     u = infocap.draw(BASIS, n, design=design, seed=n)
     when = np.random.default_rng(0).permutation(n)
-    found = infocap.diagnose(recorded(u, SYSTEM(u, seed=1), acquired=when), basis=BASIS)
+    found = infocap.diagnose(recorded(u, SYSTEM(u, seed=1), time=when), basis=BASIS)
     assert found.checks == ()
     assert ("readouts not clipped" in found.skipped) == (n < 1000)
     assert len(found.fit) + len(found.skipped) == len(DATA) + 3  # without a plan
@@ -140,7 +140,7 @@ def test_mistakes_are_found_in_the_order_of_acquisition_and_in_late_stretches():
     moved = x.copy()
     moved[order[15_000:15_400]] = x[order[14_999:15_399]]
     when = np.argsort(order)
-    (check,) = infocap.diagnose(recorded(u, moved, acquired=when), basis=BASIS).checks
+    (check,) = infocap.diagnose(recorded(u, moved, time=when), basis=BASIS).checks
     ((start, stop, lag),) = check.found["shifts"]
     assert (abs(start - 15_000) < 4, abs(stop - 15_400) < 4, lag) == (True, True, 1)
     assert set(check.found["rows"]) <= set(order[14_990:15_410].tolist())
@@ -154,7 +154,7 @@ def test_what_was_repaired_is_clean_and_has_the_right_total(mistake, tmp_path):
     assert infocap.diagnose(repaired, basis=BASIS).checks == ()
     assert len(repaired.metadata["repairs"]) == 1
     again = infocap.read(repaired.save(tmp_path / "repaired.nc"))
-    total = infocap.estimate(again, basis=BASIS, method="threshold-richardson", growth=False).total
+    total = infocap.estimate(again, basis=BASIS, method="threshold-richardson").total
     assert total == pytest.approx(
         infocap.estimate(U, X, BASIS, method="threshold-richardson").total, abs=0.15
     )
@@ -229,7 +229,7 @@ def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_pa
     recording = recorded(
         plan.inputs, late(x, 1, slice(700, 1400)), metadata={"plan": plan.to_dict()}
     )
-    result = infocap.estimate(recording, basis=BASIS, method="threshold-richardson", growth=False)
+    result = infocap.estimate(recording, basis=BASIS, method="threshold-richardson")
     page = infocap.report.page(infocap.load_result(result.save(tmp_path / "result.nc")))
     assert "Where readouts do not fit their inputs" in page
     assert plan.design_fingerprint in page
@@ -237,7 +237,7 @@ def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_pa
     inside, outside = picture["levels"][0][45:80], picture["levels"][0][:38]
     assert sum(map(int, inside)) > 3 * len(inside) > 0 == sum(map(int, outside)) // len(outside)
     clean = infocap.estimate(
-        recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson", growth=False
+        recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson"
     )
     assert "Where readouts do not fit" not in infocap.report.page(clean)
 

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap.errors import DataError, ParameterError
+from infocap.errors import DataError
 from infocap.lab import Plan
 from infocap.lab.cli import run
 
@@ -237,15 +237,6 @@ def test_without_a_basis_one_is_chosen_and_said():
     assert (
         "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples" in note
     )
-    with pytest.warns(infocap.errors.DataWarning, match="lower the degree"):
-        assert (
-            infocap.estimate(rng.normal(size=(100, 2)), x, family="normal").basis.family_name
-            == "hermite"
-        )
-    with pytest.raises(ParameterError, match="'blue'"):
-        infocap.estimate(u, x, family="blue")
-    with pytest.raises(ParameterError, match="leave out one of them"):
-        infocap.estimate(u, x, result.basis, family="normal")
     with pytest.raises(DataError, match=r"\(100,\)"):
         infocap.estimate(u[:, 0], x)
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._arrays import array_namespace, as_like, contiguous, multiplier, on_host, to_numpy
-from .._formatting import name_and_unit
+from .._formatting import html_for_notebook, name_and_unit
 from .._validation import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
@@ -73,6 +73,9 @@ class ProductBasis:
     def __repr__(self) -> str:
         size = f"{len(self)} {self.family_name} functions of {self.n_inputs} inputs"
         return f"ProductBasis: {size}, degree up to {self.max_degree}"
+
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
 
     @property
     def family_name(self) -> str:

@@ -22,7 +22,7 @@ CLOCKS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """The total as it was after a part of the run, with its 95 % interval, on an axis that doubles.
+    """The total that the method gives for the rows measured first, with its 95 % interval, and that of the result.
 
     Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows. A total that
     is unreliable has open symbols and no interval, and the reason stands above.

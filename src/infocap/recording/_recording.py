@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._formatting import html_for_notebook
 from .._validation import one_of
 from ..basis._classical import find_families
-from ..errors import DataError, printable
+from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 
 NOISE, REFERENCE, DARK = -1, -2, -3  # in place of a design index
@@ -81,12 +82,14 @@ class Recording:
     noise: Floats | None = None
     reference: Floats | None = None
     reference_time: Floats | None = None
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
     input_names: tuple[str, ...] = ()
     extra: Floats | None = None
     extra_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        checks = [one if isinstance(one, Check) else Check(one) for one in self.checks]
+        object.__setattr__(self, "checks", tuple(checks))
         sizes: dict[str, int] = {}
         for name, wanted in DIMENSIONS.items():
             values = getattr(self, name)
@@ -113,6 +116,15 @@ class Recording:
         (n, n_inputs), n_readouts = self.inputs.shape, self.readouts.shape[1]
         first = f"Recording: {n} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"
         return printable("\n".join([first, *(f"  check: {check}" for check in self.checks)]))
+
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan of the acquisition as plain data; empty where there is none."""
+        plan = self.metadata.get("plan")
+        return plan if isinstance(plan, dict) else {}
 
     @property
     def washout(self) -> int | None:

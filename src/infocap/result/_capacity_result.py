@@ -1,90 +1,30 @@
-"""What an estimation found: capacities and what a recording tells beside them, and their ways out."""
+"""The result of an estimation: capacities, their total, how they were found, and the ways to look at them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._formatting import counted, rounded, with_error
+from .._formatting import counted, html_for_notebook, rounded, with_error
 from .._validation import one_of, probability
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
+from ._analyses import Drift, Factors, Growth
 from ._target import Capacity, corrected, expand, sum_over
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+__all__ = ["PER_TERM", "CapacityResult", "Drift", "Factors", "Growth", "per_term"]
+
+# The fields that hold one number for every function; None where the method has no such number.
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
-LARGEST = (
-    1e99  # Larger numbers are no measurements; squares of them would overflow in a plot or a sum.
-)
-
-
-@dataclass(frozen=True)
-class Growth:
-    """The total capacity as it was when a part of the run had been measured, and at its end."""
-
-    n_samples: tuple[int, ...]
-    total: tuple[float, ...]
-    standard_error: tuple[float, ...] | None  # None where the method gives no error bars
-
-    def __post_init__(self) -> None:
-        errors = self.total if self.standard_error is None else self.standard_error
-        _refuse_unless(
-            _columns(self.n_samples, self.total, errors) and min(self.n_samples) > 0, self
-        )
-
-
-@dataclass(frozen=True)
-class Factors:
-    """Malinowski's indicator function of the readouts, or the reason why there is none."""
-
-    n_repeats: int  # measurements at one constant input, which tell the noise
-    n_factors: int | None = None  # None where the indicator has no minimum
-    values: tuple[float, ...] = ()
-    problem: str | None = None
-
-    def __post_init__(self) -> None:
-        known = _columns(self.values) and min(self.values) >= 0
-        inside = self.n_factors is None or self.n_factors in range(1, len(self.values) + 1)
-        _refuse_unless(self.problem is not None or (known and inside), self)
-
-
-@dataclass(frozen=True)
-class Drift:
-    """How far the reference measurement moved, in units of the standard deviation of the readouts."""
-
-    time: tuple[float, ...]
-    clock: (
-        str  # "s" where times were recorded, "order" where only the order of measurements is known
-    )
-    moved: tuple[float, ...]
-    size: float  # root mean square of what is more than noise
-    noise: float  # root mean square difference between neighbouring measurements, divided by the root of 2
-
-    def __post_init__(self) -> None:
-        _refuse_unless(_columns(self.time, self.moved) and _columns((self.size, self.noise)), self)
-
-
-def _columns(*columns: Any) -> bool:
-    """Whether all are equally long, hold something, and hold nothing but finite numbers."""
-    numbers = all(
-        isinstance(one, Real) and abs(float(one)) < LARGEST for column in columns for one in column
-    )
-    return numbers and len({len(column) for column in columns}) == 1 and len(columns[0]) > 0
-
-
-def _refuse_unless(sound: bool, found: object) -> None:
-    if not sound:
-        said = f"{type(found).__name__.lower()} makes no sense: {str(found)[:120]}"
-        raise ParameterError(f"{said}; give columns of as many finite numbers.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,55 +61,56 @@ class CapacityResult:
     basis: ProductBasis
     method: str
     checks: tuple[Check, ...] = ()
-    unbiased: Floats | None = (
-        None  # before anything is set to zero or clipped; centre of the intervals
-    )
-    noise_limited_total: float | None = None  # over a complete basis, from repeats
+    # Before anything is set to zero or clipped; the centre of the intervals.
+    unbiased: Floats | None = None
+    # The total over a complete basis that noise allows, from repeats.
+    noise_limited_total: float | None = None
     noise_limited_standard_error: float | None = None
-    # The functions in a frame of the readouts' space, each (rank, terms): whole, first half, second half; or, where
-    # the method has fitted the readouts, the whole alone and the covariance there of what the fit left (rank, rank).
+    # The functions in a frame of the readouts' space, each (rank, terms): whole, first half, second half. A method that
+    # fits the readouts gives the whole alone, and the covariance there of what the fit left (rank, rank).
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
-    without_stretches: Floats | None = (
-        None  # capacities without each stretch of a sequence, (stretches, terms)
-    )
-    weights: Floats | None = (
-        None  # W* of every function (readouts + 1, terms), the constant's weight first
-    )
+    # Capacities without each stretch of a sequence, (stretches, terms).
+    without_stretches: Floats | None = None
+    # W* of every function (readouts + 1, terms), the constant's weight first.
+    weights: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)  # plain data: where the data came from
+    # Plain data: where the data came from.
+    metadata: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         total = self.qualified_total or with_error(self.total, self.total_standard_error)
-        size = f"{len(self.basis)} {self.basis.family_name} functions of {counted(self.basis.n_inputs, 'input')}"
-        size += f" with delays up to {self.basis.memory}" if self.basis.memory else ""
+        n_inputs = counted(self.basis.n_inputs, "input")
+        size = f"{len(self.basis)} {self.basis.family_name} functions of {n_inputs}"
+        if self.basis.memory:
+            size += f" with delays up to {self.basis.memory}"
         lines = [
             f"CapacityResult: total {total} of at most {self.maximum} ({self.readouts_in_words})",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
         if self.noise_limited_total is not None:
             limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
-            found = (
-                f"about {rounded(self.total, self.total_standard_error)}"
-                if self.unreliable
-                else total
-            )
-            lines.append(f"  found {found} of about {limit} that noise allows, of {self.maximum}")
-        lines += [f"  {one}" for one in self.for_reservoirs]
+            if self.unreliable:
+                total = f"about {rounded(self.total, self.total_standard_error)}"
+            lines.append(f"  found {total} of about {limit} that noise allows, of {self.maximum}")
+        lines += [f"  {sentence}" for sentence in self.for_reservoirs]
         by_degree = np.bincount(self.basis.degrees, self.capacity)
-        lines += [
-            f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0
-        ]
-        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
+        for degree, capacity in enumerate(by_degree):
+            if capacity > 0:
+                lines.append(f"  degree {degree:2d} {capacity:10.4f}")
+        lines += [f"  check: {check}" for check in self.checks]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
 
     @property
     def readouts_in_words(self) -> str:
         """How many readouts there are, such as "71 readouts and the constant"."""
-        return f"{self.n_readouts} readouts" + (
-            " and the constant" if self.maximum > self.n_readouts else ""
-        )
+        constant = " and the constant" if self.maximum > self.n_readouts else ""
+        return f"{self.n_readouts} readouts{constant}"
 
     @property
     def warnings(self) -> tuple[Check, ...]:
@@ -184,16 +125,16 @@ class CapacityResult:
     @property
     def unreliable(self) -> str:
         """Why the total cannot be trusted, as its warnings say it in a few words; "" where it can be."""
-        known = [
-            str(one.found["unreliable"]) for one in self.warnings if one.found.get("unreliable")
-        ]
-        return "; ".join(dict.fromkeys(known))
+        reasons = [str(warning.found.get("unreliable") or "") for warning in self.warnings]
+        return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
     @property
     def qualified_total(self) -> str:
         """An unreliable total in words, "about 81 (unreliable: few samples for 72 readouts)"; "" for a reliable one."""
+        if not self.unreliable:
+            return ""
         total = rounded(self.total, self.total_standard_error)
-        return f"about {total} (unreliable: {self.unreliable})" if self.unreliable else ""
+        return f"about {total} (unreliable: {self.unreliable})"
 
     def interval(self, level: float = 0.95) -> Floats:
         """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
@@ -219,11 +160,11 @@ class CapacityResult:
         """Capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
         import pandas as pd
 
-        table = np.zeros((self.basis.max_degree + 1, 3))
-        np.add.at(
-            table, (self.basis.degrees, np.clip(self.basis.interactions - 1, 0, 2)), self.capacity
-        )
-        return pd.DataFrame(table, pd.RangeIndex(len(table), name="degree"), ["1", "2", ">2"])
+        n_degrees = self.basis.max_degree + 1
+        column = np.clip(self.basis.interactions - 1, 0, 2)
+        table = np.zeros((n_degrees, 3))
+        np.add.at(table, (self.basis.degrees, column), self.capacity)
+        return pd.DataFrame(table, pd.RangeIndex(n_degrees, name="degree"), ["1", "2", ">2"])
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
@@ -233,12 +174,13 @@ class CapacityResult:
             raise ParameterError(
                 f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree()."
             )
-        out = np.full((int(self.basis.indices.max()) + 1,) * 2, np.nan)
-        out[tuple(self.basis.indices.T)] = self.capacity
-        return out
+        size = int(self.basis.indices.max()) + 1
+        matrix = np.full((size, size), np.nan)
+        matrix[tuple(self.basis.indices.T)] = self.capacity
+        return matrix
 
     @property
-    def _delayed(self) -> DelayedBasis:
+    def _delayed_basis(self) -> DelayedBasis:
         if isinstance(self.basis, DelayedBasis):
             return self.basis
         raise ParameterError(
@@ -247,67 +189,76 @@ class CapacityResult:
 
     @property
     def for_reservoirs(self) -> list[str]:
-        """The total of a device with memory as the literature on reservoirs counts it, and its parts, in words."""
-        if not (self.basis.memory and self.maximum > self.n_readouts):
+        """The total of a device with memory as the literature on reservoirs counts it, and what it consists of."""
+        has_constant = self.maximum > self.n_readouts
+        if not self.basis.memory or not has_constant:
             return []
-        rest = with_error(self.total - 1, None if self.unreliable else self.total_standard_error)
-        parts = f"memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}"
+        error = None if self.unreliable else self.total_standard_error
+        total = with_error(self.total - 1, error)
         return [
-            f"without the constant, as usual for reservoirs: {rest} of {self.maximum - 1}",
-            parts,
+            f"without the constant, as usual for reservoirs: {total} of {self.maximum - 1}",
+            f"memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}",
         ]
 
     @property
     def memory_capacity(self) -> Capacity:
         """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
-        return sum_over(self, self._delayed.degrees == 1)
+        return sum_over(self, self._delayed_basis.degrees == 1)
 
     @property
     def nonlinear_capacity(self) -> Capacity:
         """The sum of all unbiased capacities of degree 2 and more of a sequence, with `standard_error`."""
-        return sum_over(self, self._delayed.degrees > 1)
+        return sum_over(self, self._delayed_basis.degrees > 1)
 
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
         """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
         import pandas as pd
 
-        basis = self._delayed
-        alone = (
-            (basis.interactions == 1)
-            & (basis.degrees == degree)
-            & (basis.factors[:, 0, 0] == input - 1)
-        )
-        if not alone.any():
-            said = f"the basis has no function of degree {degree} of input {input} alone"
-            raise ParameterError(f"{said}; it is {basis!r}.")
-        found = {name: getattr(self, name) for name in ("capacity", "standard_error", "p_value")}
-        table = {name: values[alone] for name, values in found.items() if values is not None}
-        return pd.DataFrame(table, pd.Index(basis.largest_delays[alone], name="delay")).sort_index(
-            kind="stable"
-        )
+        basis = self._delayed_basis
+        input_of_first_factor = basis.factors[:, 0, 0] + 1
+        of_degree = (basis.interactions == 1) & (basis.degrees == degree)
+        rows = of_degree & (input_of_first_factor == input)
+        if not rows.any():
+            raise ParameterError(
+                f"the basis has no function of degree {degree} of input {input} alone; it is {basis!r}."
+            )
+        columns = {}
+        for name in ("capacity", "standard_error", "p_value"):
+            values = getattr(self, name)
+            if values is not None:
+                columns[name] = values[rows]
+        delays = pd.Index(basis.largest_delays[rows], name="delay")
+        return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
     def by_delay(self) -> pd.DataFrame:
         """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
         import pandas as pd
 
-        delays, degrees = self._delayed.largest_delays, self.basis.degrees
+        delays = self._delayed_basis.largest_delays
+        degrees = self.basis.degrees
         table = np.zeros((self.basis.memory + 1, self.basis.max_degree + 1))
         np.add.at(table, (delays, degrees), self.capacity)
-        known = pd.Index(sorted(set(degrees.tolist()) - {0}), name="degree")
-        return pd.DataFrame(table[:, known], pd.RangeIndex(len(table), name="delay"), known)
+        columns = pd.Index(sorted(set(degrees.tolist()) - {0}), name="degree")
+        return pd.DataFrame(table[:, columns], pd.RangeIndex(len(table), name="delay"), columns)
 
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
         """Capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]), NaN where unknown."""
-        basis = self._delayed
-        own = np.all((basis.factors[:, :, 0] == input - 1) | (basis.factors[:, :, 2] == 0), axis=1)
-        pairs = np.flatnonzero(own & (basis.degrees == 2))
+        basis = self._delayed_basis
+        is_of_input = basis.factors[:, :, 0] == input - 1
+        is_empty = basis.factors[:, :, 2] == 0
+        of_input_alone = np.all(is_of_input | is_empty, axis=1)
+        pairs = np.flatnonzero(of_input_alone & (basis.degrees == 2))
         if not len(pairs):
-            said = f"the basis has no function of degree 2 of input {input}"
-            raise ParameterError(f"{said}; give `max_delay={{2: ...}}`.")
-        first, last = basis.factors[pairs, 0, 1], basis.largest_delays[pairs]
-        out = np.full((int(last.max()) + 1,) * 2, np.nan)
-        out[first, last] = out[last, first] = self.capacity[pairs]
-        return out
+            raise ParameterError(
+                f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: ...}}`."
+            )
+        first = basis.factors[pairs, 0, 1]
+        last = basis.largest_delays[pairs]
+        size = int(last.max()) + 1
+        matrix = np.full((size, size), np.nan)
+        matrix[first, last] = self.capacity[pairs]
+        matrix[last, first] = self.capacity[pairs]
+        return matrix
 
     def capacity_of(self, target: Target) -> Capacity:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
@@ -325,18 +276,27 @@ class CapacityResult:
         coefficients, power = expand(target, self.basis)
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
-            whole, first, second = (
-                float(np.sum((part @ coefficients) ** 2)) for part in self.coordinates
+            whole, first_half, second_half = (
+                float(np.sum((inside @ coefficients) ** 2)) for inside in self.coordinates
             )
-            return Capacity(2 * whole - (first + second) / 2)  # extrapolated to infinite N
-        measured = (self.residual_covariance, self.unbiased, self.standard_error)
-        return corrected(coefficients, self.coordinates[0], *measured, self.n_samples)
+            return Capacity(
+                2 * whole - (first_half + second_half) / 2
+            )  # extrapolated to infinite N
+        return corrected(
+            coefficients,
+            self.coordinates[0],
+            self.residual_covariance,
+            self.unbiased,
+            self.standard_error,
+            self.n_samples,
+        )
 
     def readout_weights(self, target: str | Target) -> Floats:
         """The weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2): (readouts + 1,).
 
         The first belongs to the constant readout, the others to the channels as given (0 where one was left out).
-        `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, whose part in the basis counts.
+        `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis
+        counts.
         """
         if self.weights is None:
             raise ParameterError(
@@ -344,8 +304,10 @@ class CapacityResult:
             )
         if isinstance(target, str):
             one_of("target", target, self.basis.labels)
+            # A column taken by a list is a copy.
             return self.weights[:, [self.basis.labels.index(target)]].ravel()
-        return self.weights @ expand(target, self.basis)[0]
+        coefficients, _ = expand(target, self.basis)
+        return self.weights @ coefficients
 
     def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
         """The best output y* = W*ᵀX for a target (paper, section 2.2) from readouts (samples, readouts): (samples,).
@@ -387,4 +349,5 @@ class CapacityResult:
 
 def per_term(result: CapacityResult) -> dict[str, Any]:
     """The columns of a result that its method has found, each with one number per function."""
-    return {name: getattr(result, name) for name in PER_TERM if getattr(result, name) is not None}
+    columns = {name: getattr(result, name) for name in PER_TERM}
+    return {name: values for name, values in columns.items() if values is not None}

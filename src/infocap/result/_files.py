@@ -3,7 +3,7 @@
 import json
 import re
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,55 +17,71 @@ from .._version import __version__
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError
-from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth, per_term
+from ..typing import Floats
+from ._analyses import Drift, Factors, Growth
+from ._capacity_result import PER_TERM, CapacityResult, per_term
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "infocap result 2"
-FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
-SUFFIXES = (
-    ".csv",
-    ".nc",
-    ".svg",
-    ".html",
-)  # what `load_result` reads: tables, NetCDF, and cards and reports
-CARRIED = re.compile(
-    rb'id="infocap-data">(.*?)</', re.DOTALL
-)  # the numbers in a card or a report, as JSON
-COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
-MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
-FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
-FACTORS = ("factor_input", "factor_delay", "factor_function")  # of functions of delayed inputs
+FORMAT = "infocap result 1"
+# What `load_result` reads: tables, NetCDF, and reports and cards.
+SUFFIXES = (".csv", ".nc", ".html")
+# The numbers in a report or a card, as JSON.
+EMBEDDED_JSON = re.compile(rb'id="infocap-data">(.*?)</', re.DOTALL)
+# Fields of a result that are whole numbers, and fields that are numbers or None.
+WHOLE_NUMBERS = ("n_samples", "n_readouts", "maximum", "rank")
+OPTIONAL_FLOATS = (
+    "total_standard_error",
+    "noise_limited_total",
+    "noise_limited_standard_error",
+)
+# What a recording tells besides capacities.
+ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
+# The parts of the factors of functions of delayed inputs, along their last axis.
+FACTOR_VARIABLES = ("factor_input", "factor_delay", "factor_function")
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
-INSIDE = {  # arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions
+# Arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions.
+EXTRA_ARRAYS = {
     "residual_covariance": ("coordinates_frame", "other_frame"),
     "without_stretches": ("stretch", "term"),
     "weights": ("constant_and_readout", "term"),
 }
 
 
+@dataclass
+class StoredResult:
+    """What a file holds of a result, before the result is made of it."""
+
+    attributes: dict[str, Any]
+    indices: Any  # (terms, numbers that describe a function)
+    columns: dict[str, Any]  # one array of numbers (terms,) for each name
+    metadata: dict[str, Any]
+    coordinates: tuple[Floats, ...] = ()
+    extra_arrays: dict[str, Any] = field(default_factory=dict)
+
+
 def to_dataset(result: CapacityResult) -> "xr.Dataset":
-    """The result as an xarray data set; its attributes rebuild what arrays cannot hold."""
+    """Return the result as an xarray data set; its attributes rebuild what arrays cannot hold."""
     import xarray as xr
 
     basis = result.basis
-    variables: dict[str, Any] = {
-        name: ("term", values) for name, values in per_term(result).items()
-    }
-    for name, part in zip(COORDINATES, result.coordinates, strict=False):
-        variables[name] = ((f"{name}_frame", "term"), part)
-    inside = {name: (dimensions, getattr(result, name)) for name, dimensions in INSIDE.items()}
-    variables |= {name: one for name, one in inside.items() if one[1] is not None}
+    variables: dict[str, Any] = {}
+    for name, values in per_term(result).items():
+        variables[name] = ("term", values)
+    for name, inside in zip(COORDINATES, result.coordinates, strict=False):
+        variables[name] = ((f"{name}_frame", "term"), inside)
+    for name, dimensions in EXTRA_ARRAYS.items():
+        array = getattr(result, name)
+        if array is not None:
+            variables[name] = (dimensions, array)
     if isinstance(basis, DelayedBasis):
-        parts = zip(FACTORS, basis.factors.transpose(2, 0, 1), strict=True)
-        variables |= {name: (("term", "factor"), part) for name, part in parts}
+        for place, name in enumerate(FACTOR_VARIABLES):
+            variables[name] = (("term", "factor"), basis.factors[:, :, place])
     else:
         variables["index"] = (("term", "input"), basis.indices)
-    variables["metadata"] = (
-        (),
-        json.dumps(extras(result)),
-    )  # a variable: attributes have a largest size
+    # The metadata are a variable, because attributes have a largest size.
+    variables["metadata"] = ((), json.dumps(extras(result)))
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
@@ -80,20 +96,32 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(
-        attributes(result) | {SEALED: "crc32 of all but the last line", "metadata": extras(result)}
-    )
-    with replaced(path) as beside:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# {header}\n")
+    header = attributes(result)
+    header[SEALED] = "crc32 of all but the last line"
+    header["metadata"] = extras(result)
+    with replaced(path) as temporary:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            file.write(f"# {json.dumps(header)}\n")
             result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
-        seal(beside)
+        seal(temporary)
     return path
 
 
 def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote, or the numbers that a report or a card carries.
 
+    Parameters
+    ----------
+    path
+        A file that ends in ``.nc``, ``.csv`` or ``.html``.
+
+    Returns
+    -------
+    CapacityResult
+        The result, to the last digit. Tables, reports and cards do not hold what `capacity_of` needs.
+
+    Examples
+    --------
     >>> import tempfile
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> result = infocap.probe(lambda u: u, basis, 64, seed=1)
@@ -104,48 +132,50 @@ def load_result(path: str | Path) -> CapacityResult:
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:
-        said = f"{path} is no result, whose name ends in {', '.join(SUFFIXES)}"
         raise DataError(
-            f"{said}; `infocap estimate {path} -o result.nc` makes one of a recording or a store."
+            f"{path} is no result, whose name ends in {', '.join(SUFFIXES)}; "
+            f"`infocap estimate {path} -o result.nc` makes one of a recording or a store."
         )
-    reader = {".nc": _read_netcdf, ".csv": _read_csv}.get(path.suffix, _read_page)
+    readers = {".nc": _read_netcdf, ".csv": _read_csv, ".html": _read_page}
     try:
-        return _rebuild(*reader(path))
+        return _rebuild(readers[path.suffix](path))
     except DataError:
         raise
     # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
     except Exception as problem:
-        said = (
-            f"lacks {problem}"
-            if isinstance(problem, KeyError)
-            else " ".join(str(problem).split())[:200]
-        )
+        if isinstance(problem, KeyError):
+            reason = f"lacks {problem}"
+        else:
+            reason = " ".join(str(problem).split())[:200] or type(problem).__name__
         raise DataError(
-            f"{path} is damaged: it {said or type(problem).__name__}; xarray or pandas may still read its arrays."
+            f"{path} is damaged: it {reason}; xarray or pandas may still read its arrays."
         ) from problem
 
 
-def _read_netcdf(path: Path) -> tuple[Any, ...]:
-    """Attributes, indices, columns, coordinates and metadata, as `_rebuild` takes them."""
+def _read_netcdf(path: Path) -> StoredResult:
     with open_hdf5(path) as contents:
-        _refuse_other(path, contents.attributes)
-        columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
-        inside: dict[str, Any] = {
-            name: contents.numbers(name) for name in INSIDE if name in contents
-        }
-        inside["coordinates"] = tuple(
-            contents.numbers(name) for name in COORDINATES if name in contents
-        )
-        metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
+        _refuse_other_formats(path, contents.attributes)
+
+        def arrays(names: Any) -> dict[str, Any]:
+            return {name: contents.numbers(name) for name in names if name in contents}
+
         if "index" in contents:
             indices = contents.numbers("index")
         else:
-            factors = np.stack([contents.numbers(name) for name in FACTORS], axis=2)
+            factors = np.stack([contents.numbers(name) for name in FACTOR_VARIABLES], axis=2)
             indices = factors.reshape(len(factors), -1)
-    return contents.attributes, indices, columns, inside, json.loads("".join(metadata))
+        text = "".join(contents.text("metadata")) if "metadata" in contents else "{}"
+        return StoredResult(
+            attributes=contents.attributes,
+            indices=indices,
+            columns=arrays(PER_TERM),
+            metadata=json.loads(text),
+            coordinates=tuple(arrays(COORDINATES).values()),
+            extra_arrays=arrays(EXTRA_ARRAYS),
+        )
 
 
-def _read_csv(path: Path) -> tuple[Any, ...]:
+def _read_csv(path: Path) -> StoredResult:
     import pandas as pd
 
     data = read_text(path)
@@ -156,110 +186,120 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
         )
     header, _, rows = data.decode().partition("\n")
     attributes = json.loads(header[2:])
-    _refuse_other(path, attributes)
-    table = pd.read_csv(
-        StringIO(rows), dtype=str, comment="#"
-    )  # converted below: every pandas reads back every digit
+    _refuse_other_formats(path, attributes)
+    # The text is converted below, because not every pandas reads back every digit.
+    table = pd.read_csv(StringIO(rows), dtype=str, comment="#")
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
-    whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
-    if not whole or any(np.isnan(one).any() for one in columns.values()):
+    is_whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
+    if not is_whole or any(np.isnan(column).any() for column in columns.values()):
         raise DataError(
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    if not sealed(path) and SEALED in attributes:
+    if not sealed(path):
         raise changed(path)
-    indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(
-        dtype=int
+    index_columns = [name for name in table if name.startswith(("index_u", "factor"))]
+    return StoredResult(
+        attributes=attributes,
+        indices=table[index_columns].to_numpy(dtype=int),
+        columns=columns,
+        metadata=attributes.pop("metadata", {}),
     )
-    return attributes, indices, columns, {}, attributes.pop("metadata", {})
 
 
-def _read_page(path: Path) -> tuple[Any, ...]:
-    carried = CARRIED.search(read_text(path))
-    if carried is None:
+def _read_page(path: Path) -> StoredResult:
+    embedded = EMBEDDED_JSON.search(read_text(path))
+    if embedded is None:
         raise DataError(
             f"{path} carries no numbers of infocap; give a report or a card that infocap wrote."
         )
-    data = json.loads(carried[1])
-    _refuse_other(path, data["attributes"])
-    columns = {
-        name: np.array(data["functions"][name], float)
-        for name in PER_TERM
-        if name in data["functions"]
-    }
-    return data["attributes"], np.array(data["functions"]["index"]).T, columns, {}, data["metadata"]
+    data = json.loads(embedded[1])
+    _refuse_other_formats(path, data["attributes"])
+    functions = data["functions"]
+    return StoredResult(
+        attributes=data["attributes"],
+        indices=np.array(functions["index"]).T,
+        columns={name: np.array(functions[name], float) for name in PER_TERM if name in functions},
+        metadata=data["metadata"],
+    )
 
 
-def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
-    if attributes.get("format") not in FORMATS:
-        said = f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}"
+def _refuse_other_formats(path: Path, attributes: dict[str, Any]) -> None:
+    if attributes.get("format") != FORMAT:
         raise DataError(
-            f"{said}; of measured data `infocap estimate {path} -o result.nc` makes one."
+            f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}; of measured data "
+            f"`infocap estimate {path} -o result.nc` makes one."
         )
 
 
 def attributes(result: CapacityResult) -> dict[str, Any]:
     """What a file says about a result beside its table; JSON knows all of it."""
-    known = {name: getattr(result, name) for name in ("method", "total", *COUNTS, *MAYBE)}
-    return {
+    attributes = {
         "format": FORMAT,
         "infocap_version": __version__,
         "n_terms": len(result.basis),
         "basis": json.dumps(result.basis.to_dict()),
         "checks": json.dumps([check.to_dict() for check in result.checks]),
-        **{name: value for name, value in known.items() if value is not None},
     }
+    for name in ("method", "total", *WHOLE_NUMBERS, *OPTIONAL_FLOATS):
+        value = getattr(result, name)
+        if value is not None:
+            attributes[name] = value
+    return attributes
 
 
 def extras(result: CapacityResult) -> dict[str, Any]:
-    """Metadata and what a recording told beside its capacities, as plain data."""
-    found = {name: getattr(result, name) for name in FOUND}
-    return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
+    """Metadata and what a recording told besides capacities, as plain data."""
+    plain = dict(result.metadata)
+    for name in ANALYSES:
+        analysis = getattr(result, name)
+        if analysis is not None:
+            plain[name] = asdict(analysis)
+    return plain
 
 
-def _rebuild(
-    attributes: Any, indices: Any, columns: Any, inside: Any, metadata: Any
-) -> CapacityResult:
-    coordinates = inside.get("coordinates", ())
-    arrays = [
-        columns["capacity"],
-        columns["raw"],
-        *columns.values(),
-        *(part.T for part in coordinates),
-    ]
-    if indices.ndim != 2 or any(
-        len(one) != len(indices) or one.dtype.kind != "f" for one in arrays
-    ):
-        shapes = [f"{one.dtype} {one.shape}" for one in arrays]
-        raise ValueError(f"holds {', '.join(shapes)} for functions of index {indices.shape}")
-    checks = json.loads(attributes["checks"])
-    if (
-        "maximum" not in attributes
-    ):  # the first format: sentences for checks, the notes in the metadata
-        readouts, notes = int(attributes["n_readouts"]), metadata.pop("notes", [])
-        attributes = attributes | {"n_readouts": readouts - 1, "maximum": readouts}
-        checks = [Check(one, "note" if one in notes else "warning").to_dict() for one in checks]
+def _rebuild(stored: StoredResult) -> CapacityResult:
+    """The result that a file holds; arrays of unequal lengths or of other types than numbers are refused."""
+    columns = stored.columns
+    arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
+    arrays_by_term += [inside.T for inside in stored.coordinates]
+    sound = stored.indices.ndim == 2
+    for array in arrays_by_term:
+        sound = sound and len(array) == len(stored.indices) and array.dtype.kind == "f"
+    if not sound:
+        shapes = ", ".join(f"{array.dtype} {array.shape}" for array in arrays_by_term)
+        raise ValueError(f"holds {shapes} for functions of index {stored.indices.shape}")
+
+    attributes = stored.attributes
+    description = json.loads(attributes["basis"])
+    kind_of_basis = DelayedBasis if "delayed" in description else ProductBasis
     fields: dict[str, Any] = {name: columns.get(name) for name in PER_TERM}
-    fields |= {name: int(attributes[name]) for name in COUNTS}
-    fields |= {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
-    for name, kind in FOUND.items():
+    for name in WHOLE_NUMBERS:
+        fields[name] = int(attributes[name])
+    for name in OPTIONAL_FLOATS:
+        fields[name] = float(attributes[name]) if name in attributes else None
+    metadata = dict(stored.metadata)
+    for name, kind in ANALYSES.items():
         if name in metadata:
-            saved = metadata.pop(name).items()
-            fields[name] = kind(
-                **{key: tuple(one) if isinstance(one, list) else one for key, one in saved}
-            )
-    described = json.loads(attributes["basis"])
-    kind = DelayedBasis if "delayed" in described else ProductBasis
+            fields[name] = _analysis(kind, metadata.pop(name))
     return CapacityResult(
         total=float(attributes["total"]),
-        basis=kind.from_dict(described, indices.astype(np.int16)),
+        basis=kind_of_basis.from_dict(description, stored.indices.astype(np.int16)),
         method=str(attributes["method"]),
-        checks=tuple(map(Check.from_dict, checks)),
+        checks=tuple(Check.from_dict(check) for check in json.loads(attributes["checks"])),
         metadata=metadata,
-        **inside,
+        coordinates=stored.coordinates,
+        **stored.extra_arrays,
         **fields,
     )
+
+
+def _analysis(kind: Any, saved: dict[str, Any]) -> Any:
+    """A Growth, Factors or Drift, whose columns are lists in a file."""
+    values = {}
+    for name, value in saved.items():
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
 
 
 def is_result(path: str | Path) -> bool:
@@ -269,8 +309,8 @@ def is_result(path: str | Path) -> bool:
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
-        if path.suffix in (".svg", ".html"):
-            return CARRIED.search(path.read_bytes()) is not None
+        if path.suffix == ".html":
+            return EMBEDDED_JSON.search(path.read_bytes()) is not None
         with open_hdf5(path) as contents:
-            return str(contents.attributes.get("format")) in FORMATS
+            return contents.attributes.get("format") == FORMAT
     return False

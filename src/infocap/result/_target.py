@@ -14,12 +14,16 @@ from ..typing import Floats, Target
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
-MOST_TERMS = 3000  # least squares costs L² memory; in larger bases coefficients are plain averages
-FIT_POINTS, CHECK_POINTS = (
-    4,
-    2**17,
-)  # points of the fit for each function, and points that correct it
-UNSEEN = 0.01  # the share of a target outside the basis that is worth a warning
+# Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases they are averages.
+MAX_FUNCTIONS_FOR_FIT = 3000
+# Points of the fit: so many for each function, and at least so many.
+FIT_POINTS_PER_FUNCTION = 4
+MIN_FIT_POINTS = 4096
+# Further points that correct the fit and give the power outside the basis.
+CHECK_POINTS = 2**17
+# The share of a target's power outside the basis that is worth a warning.
+MAX_SHARE_OUTSIDE = 0.01
+# The least number that anything is divided by.
 TINY = 1e-300
 
 
@@ -36,54 +40,57 @@ class Capacity(float):
         cls, value: float, standard_error: float | None = None, most: float = 1.0
     ) -> "Capacity":
         """Keep the value within [0, most]; a single capacity is at most 1."""
-        made = super().__new__(cls, min(max(value, 0.0), most))
-        made.standard_error = standard_error
-        return made
+        capacity = super().__new__(cls, min(max(value, 0.0), most))
+        capacity.standard_error = standard_error
+        return capacity
 
     def __repr__(self) -> str:
         return with_error(float(self), self.standard_error)
 
 
 def sum_over(result: "CapacityResult", some: Floats) -> Capacity:
-    """The sum of the unbiased capacities of some functions, with its standard error.
+    """Return the sum of the unbiased capacities of some functions, with its standard error.
 
     Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
     out as the squared errors of functions are.
     """
-    value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
+    capacities = result.capacity if result.unbiased is None else result.unbiased
+    value = float(capacities[some].sum())
     if result.without_stretches is not None:
-        return Capacity(
-            value, stretch_error(result.without_stretches[:, some].sum(axis=1)), result.rank
-        )
+        error = stretch_error(result.without_stretches[:, some].sum(axis=1))
+        return Capacity(value, error, result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
-    share = np.linalg.norm(result.standard_error[some]) / max(
-        float(np.linalg.norm(result.standard_error)), TINY
-    )
+    error_of_all = max(float(np.linalg.norm(result.standard_error)), TINY)
+    share = np.linalg.norm(result.standard_error[some]) / error_of_all
     return Capacity(value, float(share) * result.total_standard_error, result.rank)
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
-    """The coefficients of a target in the basis, (terms,), and its mean square, of which a part may lie outside.
+    """Return a target's coefficients in the basis (terms,), and its mean square, of which some may lie outside.
 
     A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual
     is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
     """
     coefficients = np.zeros(len(basis))
-    if len(basis) <= MOST_TERMS:
-        count = 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096))))
-        u = _drawn(basis, count, 0)
-        coefficients = np.linalg.lstsq(basis(u), _values(target, u)[basis.memory :], rcond=None)[0]
-    u = _drawn(basis, CHECK_POINTS, 1)
+    if len(basis) <= MAX_FUNCTIONS_FOR_FIT:
+        n_points = max(FIT_POINTS_PER_FUNCTION * len(basis), MIN_FIT_POINTS)
+        next_power_of_two = 2 ** int(np.ceil(np.log2(n_points)))
+        u = _drawn_inputs(basis, next_power_of_two, seed=0)
+        values = _values(target, u)[basis.memory :]
+        coefficients = np.linalg.lstsq(basis(u), values, rcond=None)[0]
+    u = _drawn_inputs(basis, CHECK_POINTS, seed=1)
     values = _values(target, u)[basis.memory :]
-    coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(values)
-    outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
-    power = float(np.sum(coefficients**2)) + outside
+    residual = values - basis.combine(u, coefficients)
+    coefficients += basis.sum_over(u, residual) / len(values)
+    power_outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
+    power = float(np.sum(coefficients**2)) + power_outside
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
-    if outside > UNSEEN * power:
+    if power_outside > MAX_SHARE_OUTSIDE * power:
         warn(
-            f"{outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more of it."
+            f"{power_outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more "
+            "of it."
         )
     return coefficients, power
 
@@ -103,35 +110,42 @@ def corrected(
     sum over pairs of functions. Only that of each function with itself was measured; bias and variance of the others
     are those of normal residuals (docs/theory.md), scaled so that every single function has what was measured for it.
     """
-    along, square = inside @ target, target**2
-    bias, variance = _expected(along[:, None], np.sum(square), noise, n_samples)
-    each_bias, each_variance = _expected(inside, 1.0, noise, n_samples)
-    correction = square @ (np.sum(inside**2, axis=0) - unbiased - each_bias)
-    wider = (square @ standard_error**2) / max(square @ each_variance, TINY)
-    return Capacity(
-        float(along @ along - bias[0] - correction), float(np.sqrt(variance[0] * wider))
-    )
+    projection = inside @ target
+    squares = target**2
+    bias, variance = _bias_and_variance(projection[:, None], np.sum(squares), noise, n_samples)
+    bias_of_each, variance_of_each = _bias_and_variance(inside, 1.0, noise, n_samples)
+    measured_bias_of_each = np.sum(inside**2, axis=0) - unbiased
+    correction = squares @ (measured_bias_of_each - bias_of_each)
+    widening = (squares @ standard_error**2) / max(squares @ variance_of_each, TINY)
+    value = float(projection @ projection - bias[0] - correction)
+    return Capacity(value, float(np.sqrt(variance[0] * widening)))
 
 
-def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tuple[Floats, Floats]:
-    """Bias and variance of |along|² (rank, functions) for functions of mean square `power` and normal residuals."""
-    trace, rank = float(np.trace(noise)), len(noise)
-    missed, noisy = power - np.sum(along**2, axis=0), np.einsum("ij,ij->j", along, noise @ along)
-    bias = (trace * missed + (rank - trace) * noisy) / n_samples
-    first = np.maximum(4 * missed * noisy - 2 * noisy**2, 0.0) / n_samples
-    return bias, first + 2 * np.abs(bias) * np.sum(noise**2) / (max(trace, TINY) * n_samples)
+def _bias_and_variance(
+    projection: Floats, power: float, noise: Floats, n_samples: int
+) -> tuple[Floats, Floats]:
+    """Bias and variance of |projection|² (rank, functions) for functions of mean square `power`, residuals normal."""
+    rank = len(noise)
+    trace = float(np.trace(noise))
+    unseen_power = power - np.sum(projection**2, axis=0)
+    noisy_power = np.einsum("ij,ij->j", projection, noise @ projection)
+    bias = (trace * unseen_power + (rank - trace) * noisy_power) / n_samples
+    first_order = np.maximum(4 * unseen_power * noisy_power - 2 * noisy_power**2, 0.0) / n_samples
+    second_order = 2 * np.abs(bias) * np.sum(noise**2) / (max(trace, TINY) * n_samples)
+    return bias, first_order + second_order
 
 
-def _drawn(basis: ProductBasis, count: int, seed: int) -> Floats:
+def _drawn_inputs(basis: ProductBasis, n_points: int, seed: int) -> Floats:
     """Inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
-    u = draw(basis, count + basis.memory, seed=seed, blocks=None if basis.of_sequences else 1)
-    time = np.random.default_rng([seed, 1]).uniform(
-        -1, 1, (len(u), len(basis.columns) - u.shape[1])
-    )
-    return np.hstack([u, time])
+    blocks = None if basis.of_sequences else 1
+    u = draw(basis, n_points + basis.memory, seed=seed, blocks=blocks)
+    n_times = len(basis.columns) - u.shape[1]
+    times = np.random.default_rng([seed, 1]).uniform(-1, 1, (len(u), n_times))
+    return np.hstack([u, times])
 
 
 def _values(target: Target, u: Floats) -> Floats:
+    """The values of a target at some inputs, checked."""
     if not callable(target):
         raise DataError(
             f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0])."

@@ -7,8 +7,8 @@ import numpy as np
 from .._validation import positive, whole_number
 from ..basis._product import ProductBasis
 from ..designs import draw
-from ..dimension._repeats import whiten
 from ..dimension._spectra import readouts
+from ..dimension._whitening import whiten
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult
 from ..systems._measure import measure

@@ -9,6 +9,19 @@ from ._explore import Exploration, Round, explore
 from ._sweep import Sweep, sweep
 
 __all__ = [
-    "Calibration", "Comparison", "Convergence", "Exploration", "Diagnosis", "Round", "Sweep", "calibrate",
-    "compare", "convergence", "diagnose", "estimate", "explore", "probe", "sweep",
+    "Calibration",
+    "Comparison",
+    "Convergence",
+    "Diagnosis",
+    "Exploration",
+    "Round",
+    "Sweep",
+    "calibrate",
+    "compare",
+    "convergence",
+    "diagnose",
+    "estimate",
+    "explore",
+    "probe",
+    "sweep",
 ]  # fmt: skip

@@ -12,9 +12,9 @@ from ..errors import DataError
 from ..typing import ArrayLike, Floats
 
 # Step of the logarithms of the parameters for derivatives: noisy simulations do not resolve a smaller one.
-STEP = 0.1
-# Relative change of parameters and of chi² below which the fit ends, a small part of any error worth having.
-SETTLED = 3e-3
+LOG_STEP = 0.1
+# Relative change of parameters and of chi² below which the fit ends, a small share of any error worth having.
+TOLERANCE = 3e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,24 @@ def calibrate(
 ) -> Calibration:
     """Fit positive parameters of a simulated system to measured capacities, weighted with their errors.
 
-    `predict` takes the parameters by name, simulates the system, best always with the same seed, and gives as many
-    numbers as are in `measured`; values without an error, such as the constant's capacity, are left out.
+    Parameters
+    ----------
+    predict
+        A function that takes the parameters by name, simulates the system, best always with the same seed, and
+        gives as many numbers as are in `measured`.
+    start
+        The values of the parameters from which the fit starts.
+    measured, errors
+        Measured values and their standard errors. Values without an error, such as the constant's capacity, are left
+        out.
 
+    Returns
+    -------
+    Calibration
+        The parameters with their standard errors and correlations, and chi².
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> system = lambda noise: infocap.systems.RandomFeatures(2, 10, noise=noise, seed=3)
     >>> measured = infocap.probe(system(0.02), basis, 1024, seed=7)
@@ -47,13 +62,11 @@ def calibrate(
     >>> bool(abs(found.parameters["noise"] - 0.02) < 3 * found.standard_error["noise"])
     True
     """
-    values, widths, names = (
-        np.asarray(measured, dtype=float),
-        np.asarray(errors, dtype=float),
-        list(start),
-    )
-    told = (widths > 0) & np.isfinite(widths)
-    freedom = int(np.sum(told)) - len(names)
+    values = np.asarray(measured, dtype=float)
+    widths = np.asarray(errors, dtype=float)
+    names = list(start)
+    used = (widths > 0) & np.isfinite(widths)
+    freedom = int(np.sum(used)) - len(names)
     if values.shape != widths.shape or freedom < 1 or not names:
         raise DataError(
             f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; give more."
@@ -62,32 +75,41 @@ def calibrate(
     @cache
     def residuals(*logarithms: float) -> Floats:
         point = dict(zip(names, np.exp(logarithms).tolist(), strict=True))
-        found = np.asarray(predict(**point), dtype=float)
-        if found.shape != values.shape or not np.isfinite((found - values)[told]).all():
-            said = f"predict gave shape {found.shape} for {point} and measured has {values.shape}"
+        predicted = np.asarray(predict(**point), dtype=float)
+        if predicted.shape != values.shape or not np.isfinite((predicted - values)[used]).all():
             raise DataError(
-                f"{said}; give equally many values in both, and finite ones wherever there is an error."
+                f"predict gave shape {predicted.shape} for {point} and measured has {values.shape}; give equally many "
+                "values in both, and finite ones wherever there is an error."
             )
-        return (found - values)[told] / widths[told]
+        return (predicted - values)[used] / widths[used]
 
-    def slopes(logarithms: Floats) -> Floats:
-        here, steps = residuals(*logarithms), STEP * np.eye(len(names))
-        return np.column_stack([(residuals(*(logarithms + step)) - here) / STEP for step in steps])
+    def derivatives(logarithms: Floats) -> Floats:
+        here = residuals(*logarithms)
+        steps = LOG_STEP * np.eye(len(names))
+        columns = [(residuals(*(logarithms + step)) - here) / LOG_STEP for step in steps]
+        return np.column_stack(columns)
 
-    first = np.log([positive(name, start[name]) for name in names])
-    found = scipy.optimize.least_squares(
-        lambda logarithms: residuals(*logarithms), first, slopes, xtol=SETTLED, ftol=SETTLED
+    fit = scipy.optimize.least_squares(
+        lambda logarithms: residuals(*logarithms),
+        np.log([positive(name, start[name]) for name in names]),
+        derivatives,
+        xtol=TOLERANCE,
+        ftol=TOLERANCE,
     )
-    chi2 = 2 * float(found.cost)
-    if np.linalg.matrix_rank(found.jac) < len(names):
+    if np.linalg.matrix_rank(fit.jac) < len(names):
         raise DataError(
             f"the values predicted do not tell {names} apart; leave out a parameter that has no effect."
         )
-    covariance = np.linalg.inv(found.jac.T @ found.jac) * max(1.0, chi2 / freedom)
-    deviation, best = np.sqrt(np.diag(covariance)), np.exp(found.x)
-    parameters, error = (
-        dict(zip(names, one.tolist(), strict=True)) for one in (best, best * deviation)
-    )
+    chi2 = 2 * float(fit.cost)
+    covariance = np.linalg.inv(fit.jac.T @ fit.jac) * max(1.0, chi2 / freedom)
+    deviation = np.sqrt(np.diag(covariance))
+    parameters = np.exp(fit.x)
+    # The error of a logarithm is a relative error.
+    standard_errors = parameters * deviation
     return Calibration(
-        parameters, error, covariance / np.outer(deviation, deviation), chi2, freedom
+        parameters=dict(zip(names, parameters.tolist(), strict=True)),
+        standard_error=dict(zip(names, standard_errors.tolist(), strict=True)),
+        correlation=covariance / np.outer(deviation, deviation),
+        chi2=chi2,
+        degrees_of_freedom=freedom,
     )

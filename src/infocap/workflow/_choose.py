@@ -1,5 +1,6 @@
 """Choose a basis where none was given: from the plan of the run, or as large as the samples can bear."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -8,13 +9,14 @@ from ..basis._index_sets import indices_of
 from ..basis._product import ProductBasis, product_basis
 from ..errors import Check, DataError, ParameterError
 
-# Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:
-# more could hardly be told apart, and would take minutes.
-MOST_FUNCTIONS = 3000
+# Functions beyond which a basis is not chosen by itself: more would take minutes.
+MAX_FUNCTIONS = 3000
+# Samples that each function needs to be told apart from the others.
 SAMPLES_PER_FUNCTION = 2
-HIGHEST_DEGREE = 20
-# Entries of a plan about its basis.
-ENTRIES = (
+# The highest degree that is chosen by itself.
+MAX_DEGREE = 20
+# The entries of a plan that describe its basis.
+BASIS_ENTRIES = (
     "family",
     "n_inputs",
     "max_degree",
@@ -26,56 +28,71 @@ ENTRIES = (
 
 
 def choose_basis(
-    shape: tuple[int, int], plan: dict[str, Any] | None = None, **given: Any
+    shape: tuple[int, int], plan: Mapping[str, Any] | None = None, **settings: Any
 ) -> tuple[ProductBasis, dict[str, str]]:
-    """Return a basis for inputs of this shape, and in words what was not given: the `plan`, `inputs` or `degree` taken.
+    """Return a basis for inputs of this shape, and sentences about what was chosen: the plan, the inputs, the degree.
 
-    What is `given` goes to `product_basis`. The rest is taken from the plan of the run; without one, inputs are uniform
-    on [-1, 1], and the degree is the highest that leaves two samples for each function.
+    The settings are those of `product_basis`. What they leave open is taken from the plan of the run. Without a plan,
+    inputs are uniform on [-1, 1], and the degree is the highest that leaves two samples for each function.
     """
     n_samples, n_inputs = shape
     if plan is not None:
-        n = int(plan["n_inputs"])
-        if n != n_inputs:
-            raise DataError(
-                f"the plan in the file is for {n} inputs, but {n_inputs} were recorded."
-            )
-        but = f", but for its {', '.join(given)}" if given else ""
-        known = {name: plan[name] for name in ENTRIES if plan.get(name) is not None} | given
-        said = {"plan": f"the basis is that of its plan{but}"}
-        if "max_delay" in known:
-            delays = {int(degree): delay for degree, delay in known["max_delay"].items()}
-            return delayed_basis(known["family"], n, delays, domain=known.get("domain")), said
-        return product_basis(**known), said
-    said = {}
-    settings: dict[str, Any] = {"family": "legendre", "n_inputs": n_inputs} | given
-    families = product_basis(**settings | {"max_degree": 0}).families  # refuses wrong settings
-    if "family" not in given or not ("domain" in given or any(one.variable for one in families)):
+        return _planned_basis(n_inputs, plan, settings)
+    reasons = {}
+    has_family = "family" in settings
+    usual: dict[str, Any] = {"family": "legendre", "n_inputs": n_inputs}
+    settings = usual | settings
+    # A basis of degree 0 refuses settings that make no sense.
+    families = product_basis(**settings | {"max_degree": 0}).families
+    has_range = "domain" in settings or any(family.variable for family in families)
+    if not (has_family and has_range):
         kinds = [
-            f"{one.name}, {one.distribution} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]"
-            for one in families
+            f"{family.name}, {family.distribution} inputs on [{family.domain[0]:g}, {family.domain[1]:g}]"
+            for family in families
         ]
-        said["inputs"] = "; ".join(dict.fromkeys(kinds))
-    if "max_degree" in given:
-        return product_basis(**settings), said
-    limit, degree = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS), 1
-    cuts = settings.get("index_set", "total"), settings.get("max_interactions")
-    with suppress(
-        ParameterError
-    ):  # too many functions, or a family that knows its functions up to some degree only
-        while degree < HIGHEST_DEGREE:
-            indices_of(families, degree + 1, *cuts, limit=limit)
+        reasons["inputs"] = "; ".join(dict.fromkeys(kinds))
+    if "max_degree" in settings:
+        return product_basis(**settings), reasons
+
+    max_functions = min(n_samples // SAMPLES_PER_FUNCTION, MAX_FUNCTIONS)
+    index_set = settings.get("index_set", "total")
+    max_interactions = settings.get("max_interactions")
+    degree = 1
+    # The loop ends when there are too many functions, or a family has no functions of the next degree.
+    with suppress(ParameterError):
+        while degree < MAX_DEGREE:
+            indices_of(families, degree + 1, index_set, max_interactions, limit=max_functions)
             degree += 1
     basis = product_basis(**settings, max_degree=degree)
-    said["degree"] = (
+    reasons["degree"] = (
         f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     )
-    return basis, said
+    return basis, reasons
 
 
-def said_of_choice(said: dict[str, str]) -> Check:
-    """A note among the checks of a result, for which no basis was given."""
+def _planned_basis(
+    n_inputs: int, plan: Mapping[str, Any], settings: dict[str, Any]
+) -> tuple[ProductBasis, dict[str, str]]:
+    """The basis of the plan, but for the settings that the user gives."""
+    n_planned = int(plan["n_inputs"])
+    if n_planned != n_inputs:
+        raise DataError(
+            f"the plan in the file is for {n_planned} inputs, but {n_inputs} were recorded."
+        )
+    exception = f", but for its {', '.join(settings)}" if settings else ""
+    reasons = {"plan": f"the basis is that of its plan{exception}"}
+    planned = {name: plan[name] for name in BASIS_ENTRIES if plan.get(name) is not None}
+    settings = planned | settings
+    if "max_delay" not in settings:
+        return product_basis(**settings), reasons
+    delays = {int(degree): delay for degree, delay in settings["max_delay"].items()}
+    domain = settings.get("domain")
+    return delayed_basis(settings["family"], n_inputs, delays, domain=domain), reasons
+
+
+def note_about_choice(reasons: dict[str, str]) -> Check:
+    """A note for the checks of a result whose basis was chosen."""
     return Check(
-        f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise.",
+        f"no basis was given: {'; '.join(reasons.values())}; `product_basis(...)` says otherwise.",
         kind="note",
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
-from .._formatting import HALF_WIDTH_95, counted, listed, rounded, with_error
-from .._validation import probability
+from .._formatting import HALF_WIDTH_95, counted, html_for_notebook, listed, rounded, with_error
+from .._validation import answers_unknown_parameters
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels._summary import benjamini_hochberg, stretch_error
@@ -20,11 +20,18 @@ from ..typing import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.95
 # Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than the normal one.
-FREEDOM = 10
+STUDENT_FREEDOM = 10
 # A difference below this is rounding.
-SMALLEST = 1e-7
+SMALLEST_DIFFERENCE = 1e-7
+# The share of the functions said to differ that may be false on average.
+FALSE_DISCOVERY_RATE = 0.05
+# Degrees up to which every degree has a row in the terminal; of higher ones only those with capacity.
+MAX_DEGREE_WITH_ALL_ROWS = 20
+# Capacities below this show as zero in the terminal.
+SMALLEST_SHOWN = 0.0005
+# Functions that differ most, shown for each device.
+MAX_FUNCTIONS_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,66 +39,62 @@ class Comparison:
     """Results of several devices for the same functions; differences are against the first.
 
     The runs are taken as independent, so the squares of their standard errors add. Capacities are the unbiased
-    ones where the method gives them, so that single functions and degrees add up to the total.
+    ones where the method gives them, so that single functions and degrees add up to the total. Intervals hold with
+    95 %.
     """
 
     names: tuple[str, ...]
     results: tuple[CapacityResult, ...]  # over the functions in common
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def basis(self) -> ProductBasis:
         """The functions that are compared."""
         return self.results[0].basis
 
-    def totals(self, level: float = LEVEL) -> pd.DataFrame:
+    def totals(self) -> pd.DataFrame:
         """One row per device: total and its difference from the first, with intervals."""
-        known = [(one.total, one.total_standard_error, one.rank) for one in self.results]
-        total, error, most = np.array(known, dtype=float).T[
-            :, :, None
-        ]  # an error of None becomes NaN
-        return self._table("total", ["total"], total, error, most, level)
+        totals = np.array([[result.total] for result in self.results])
+        errors = [[result.total_standard_error] for result in self.results]
+        ranks = np.array([[result.rank] for result in self.results])
+        # An error of None becomes NaN.
+        return self._table("total", ["total"], totals, np.array(errors, dtype=float), ranks)
 
-    def by_degree(self, level: float = LEVEL) -> pd.DataFrame:
+    def by_degree(self) -> pd.DataFrame:
         """One row per degree and device.
 
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
-        degrees, names = (
-            self.basis.degrees,
-            [str(degree) for degree in range(self.basis.max_degree + 1)],
-        )
+        degrees = self.basis.degrees
+        n_degrees = self.basis.max_degree + 1
+        names = [str(degree) for degree in range(n_degrees)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        errors = np.sqrt(
-            [
-                np.bincount(degrees, one**2, minlength=self.basis.max_degree + 1)
-                for one in self._errors
-            ]
-        )
-        most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
-        return self._table("degree", names, values, errors, most, level)
+        squares = [np.bincount(degrees, errors**2, minlength=n_degrees) for errors in self._errors]
+        sizes = np.bincount(degrees)
+        largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
+        return self._table("degree", names, values, np.sqrt(squares), largest)
 
-    def functions(self, level: float = LEVEL, false_discovery_rate: float = 0.05) -> pd.DataFrame:
+    def functions(self) -> pd.DataFrame:
         """One row per function and device; `significant` where it differs from the first device.
 
-        Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
-        Hochberg, for each device by itself).
+        Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg, for each device by
+        itself).
         """
-        values, errors = np.array(self._values), np.array(self._errors)
-        table = self._table(
-            "function", self.basis.labels, values, errors, np.ones_like(values), level
-        )
-        rate = probability("false_discovery_rate", false_discovery_rate)
-        step, error = np.abs(values - values[0]), np.hypot(errors, errors[0])
-        alive = np.array([one.capacity > 0 for one in self.results])
-        tested = (alive | alive[0]) & (step > SMALLEST) & np.isfinite(error)
-        p = np.ones_like(values)  # where both are nothing, or nothing is known
-        p[tested] = 2 * scipy.special.stdtr(
-            FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST)
-        )
-        clear = np.array([benjamini_hochberg(one, rate) for one in p])
-        return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
+        values = np.array(self._values)
+        errors = np.array(self._errors)
+        table = self._table("function", self.basis.labels, values, errors, np.ones_like(values))
+        differences = np.abs(values - values[0])
+        error_of_difference = np.hypot(errors, errors[0])
+        shown = np.array([result.capacity > 0 for result in self.results])
+        tested = (shown | shown[0]) & (differences > SMALLEST_DIFFERENCE)
+        tested &= np.isfinite(error_of_difference)
+        # Where both are zero, or no error is known, nothing is tested and p is 1.
+        p_values = np.ones_like(values)
+        floored = np.maximum(error_of_difference[tested], SMALLEST_DIFFERENCE)
+        p_values[tested] = 2 * scipy.special.stdtr(STUDENT_FREEDOM, -differences[tested] / floored)
+        significant = [benjamini_hochberg(p, FALSE_DISCOVERY_RATE) for p in p_values]
+        return table.assign(p_value=p_values.T.ravel(), significant=np.array(significant).T.ravel())
 
     def to_dataframe(self) -> pd.DataFrame:
         """Everything in one table: total, degrees and functions, one row per quantity and device."""
@@ -101,181 +104,247 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Totals, degrees, and the functions that differ most, as a person wants to read them."""
-        basis, names = self.basis, self.names
-        totals = [["", "total", "of", f"minus {names[0]}"]]
+        title = (
+            f"Comparison of {len(self.names)} results over {len(self.basis)} {self.basis.family_name} functions of "
+            f"{self.basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it"
+        )
+        lines = [title, "", *self._lines_of_totals(), "", *self._lines_of_degrees()]
+        lines += self._lines_of_functions()
+        lines += [f"  check: {check}" for check in self.checks]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
+
+    def _lines_of_totals(self) -> list[str]:
+        """One line per device: total, maximum and difference from the first."""
+        first = self.results[0]
+        rows = [["", "total", "of", f"minus {self.names[0]}"]]
         for (_, row), result in zip(self.totals().iterrows(), self.results, strict=True):
-            step = _difference(row)
-            if step and (result.unreliable or self.results[0].unreliable):
-                step = f"about {rounded(row.difference, row.difference_standard_error)}"
-            total = result.qualified_total or with_error(
-                row.capacity, row.standard_error, HALF_WIDTH_95
-            )
-            totals.append([row.device, total, str(result.maximum), step])
-        degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
-        for degree, part in self.by_degree().groupby("name", sort=False):
-            if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
-                rows = [row for _, row in part.iterrows()]
-                values = [f"{row.capacity:z.3f}" for row in rows]
-                degrees.append([str(degree), *values, *(_difference(row) for row in rows[1:])])
-        lines = [
-            f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
-            f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
-            *("", *_columns(totals), "", *_columns(degrees)),
-        ]
+            difference = _difference(row)
+            if difference and (result.unreliable or first.unreliable):
+                difference = f"about {rounded(row.difference, row.difference_standard_error)}"
+            total = result.qualified_total
+            if not total:
+                total = with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
+            rows.append([row.device, total, str(result.maximum), difference])
+        return _columns(rows)
+
+    def _lines_of_degrees(self) -> list[str]:
+        """One line per degree: the capacity of each device, and the differences from the first."""
+        first, *others = self.names
+        rows = [["degree", *self.names, *(f"{name} - {first}" for name in others)]]
+        shows_all = self.basis.max_degree <= MAX_DEGREE_WITH_ALL_ROWS
+        for degree, devices in self.by_degree().groupby("name", sort=False):
+            if shows_all or devices.capacity.max() >= SMALLEST_SHOWN:
+                capacities = [f"{capacity:z.3f}" for capacity in devices.capacity]
+                differences = [_difference(row) for _, row in devices.iloc[1:].iterrows()]
+                rows.append([str(degree), *capacities, *differences])
+        return _columns(rows)
+
+    def _lines_of_functions(self) -> list[str]:
+        """The functions that differ most from those of the first device, for each other device."""
         table = self.functions()
-        for name in names[1:]:
-            ours = table[table.device == name]
-            clear = ours[ours.significant]
-            said = f"  {len(clear)} of {len(ours)} functions differ between {names[0]} and {name}"
-            if not np.isfinite(ours.difference_standard_error).any():
-                said = "  without error bars nobody can say which functions differ"
-            lines += [
-                "",
-                f"{said} (at most 5 % of these by chance); the most:" if len(clear) else said,
+        lines = []
+        for name in self.names[1:]:
+            of_device = table[table.device == name]
+            significant = of_device[of_device.significant]
+            if not np.isfinite(of_device.difference_standard_error).any():
+                sentence = "  without error bars nobody can say which functions differ"
+            else:
+                counts = f"{len(significant)} of {len(of_device)} functions"
+                sentence = f"  {counts} differ between {self.names[0]} and {name}"
+            if len(significant):
+                sentence += " (at most 5 % of these by chance); the most:"
+            by_size = significant.sort_values("difference", key=abs, ascending=False, kind="stable")
+            rows = [
+                [f"  {row['name']}", _difference(row)]
+                for _, row in by_size.iloc[:MAX_FUNCTIONS_SHOWN].iterrows()
             ]
-            largest = clear.sort_values("difference", key=abs, ascending=False, kind="stable")[:5]
-            lines += _columns(
-                [[f"  {row['name']}", _difference(row)] for _, row in largest.iterrows()]
-            )
-        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
+            lines += ["", sentence, *_columns(rows)]
+        return lines
 
     @property
     def _values(self) -> list[Floats]:
-        return [one.capacity if one.unbiased is None else one.unbiased for one in self.results]
+        return [
+            result.capacity if result.unbiased is None else result.unbiased
+            for result in self.results
+        ]
 
     @property
     def _errors(self) -> list[Floats]:
         unknown = np.full(len(self.basis), np.nan)
         return [
-            unknown if one.standard_error is None else one.standard_error for one in self.results
+            unknown if result.standard_error is None else result.standard_error
+            for result in self.results
         ]
 
     def _table(
-        self,
-        kind: str,
-        names: Sequence[str],
-        values: Floats,
-        errors: Floats,
-        most: Floats,
-        level: float,
+        self, kind: str, names: Sequence[str], values: Floats, errors: Floats, largest: Floats
     ) -> pd.DataFrame:
         """Values (devices, quantities) and their errors, as a table of one row per quantity and device."""
         import pandas as pd
 
-        half_width = float(scipy.special.ndtri(0.5 + probability("level", level) / 2))
-        step, error = values - values[0], np.hypot(errors, errors[0])
-        step[0] = error[0] = np.nan
+        difference = values - values[0]
+        error = np.hypot(errors, errors[0])
+        difference[0] = np.nan
+        error[0] = np.nan
         columns = {
             "capacity": values,
             "standard_error": errors,
-            "low": np.clip(values - half_width * errors, 0.0, most),
-            "high": np.clip(values + half_width * errors, 0.0, most),
-            "difference": step,
+            "low": np.clip(values - HALF_WIDTH_95 * errors, 0.0, largest),
+            "high": np.clip(values + HALF_WIDTH_95 * errors, 0.0, largest),
+            "difference": difference,
             "difference_standard_error": error,
-            "difference_low": step - half_width * error,
-            "difference_high": step + half_width * error,
+            "difference_low": difference - HALF_WIDTH_95 * error,
+            "difference_high": difference + HALF_WIDTH_95 * error,
         }
-        rows = {
+        table: dict[str, Any] = {
+            "quantity": kind,
             "name": np.repeat(list(names), len(values)),
             "device": np.tile(self.names, len(names)),
         }
-        numbers = {name: column.T.ravel() for name, column in columns.items()}
-        return pd.DataFrame({"quantity": kind, **rows, **numbers})
+        for name, column in columns.items():
+            table[name] = column.T.ravel()
+        return pd.DataFrame(table)
 
 
-def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Comparison:
+@answers_unknown_parameters
+def compare(
+    *results: CapacityResult | Sequence[CapacityResult], names: Sequence[str] | None = None
+) -> Comparison:
     """Put results side by side: totals, degrees and functions, and their differences from the first.
 
-    All must be about functions of the same family and interval of the inputs; where the degrees differ, the functions
-    in common are compared, and a warning says so.
+    Parameters
+    ----------
+    results
+        Two results or more, one after the other or as a list. All must be about functions of the same family and
+        interval of the inputs; where the degrees differ, the functions in common are compared, and a warning says so.
+    names
+        One name per result, by default "device 1", "device 2", ...
 
+    Returns
+    -------
+    Comparison
+        Tables of totals, degrees and functions.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
-    >>> a, b = (infocap.systems.RandomFeatures(2, size, noise=0.01) for size in (5, 9))
-    >>> comparison = infocap.compare(*(infocap.probe(one, basis, 1024, seed=1) for one in (a, b)))
+    >>> small = infocap.systems.RandomFeatures(2, 5, noise=0.01)
+    >>> large = infocap.systems.RandomFeatures(2, 9, noise=0.01)
+    >>> comparison = infocap.compare([infocap.probe(system, basis, 1024, seed=1) for system in (small, large)])
     >>> row = comparison.totals().iloc[1]
     >>> bool(2.5 < row.difference_low < row.difference_high < 4)
     True
     """
-    if len(results) < 2:
-        raise ParameterError(f"compare needs two results or more; got {len(results)}.")
-    for one in results:
-        if not isinstance(one, CapacityResult):
+    if len(results) == 1 and isinstance(results[0], Sequence):
+        results = tuple(results[0])
+    compared = []
+    for result in results:
+        if not isinstance(result, CapacityResult):
             raise ParameterError(
-                f"{one!r} is not a CapacityResult; load_result(path) reads one from a file."
+                f"{result!r} is not a CapacityResult; load_result(path) reads one from a file."
             )
-    numbered = [f"device {k + 1}" for k in range(len(results))]
-    called = tuple(map(str, numbered if names is None else names))
-    if isinstance(names, str) or len(called) != len(results) or len(set(called)) < len(results):
-        raise ParameterError(
-            f"`names={names!r}` must be {len(results)} different names, one per result."
-        )
-    first = results[0].basis
-    for name, one in zip(called, results, strict=True):
-        if one.basis.families != first.families or one.basis.of_sequences != first.of_sequences:
+        compared.append(result)
+    if len(compared) < 2:
+        raise ParameterError(f"compare needs two results or more; got {len(compared)}.")
+    device_names = _device_names(names, len(compared))
+    first = compared[0].basis
+    for name, result in zip(device_names, compared, strict=True):
+        basis = result.basis
+        if basis.families != first.families or basis.of_sequences != first.of_sequences:
             raise DataError(
-                f"{called[0]} is about {_inputs(first)}, {name} about {_inputs(one.basis)}: their capacities are of "
+                f"{device_names[0]} is about {_inputs(first)}, {name} about {_inputs(basis)}: their capacities are of "
                 "different functions and cannot be compared; estimate both with the same family and domain."
             )
-    places = np.array([first.places(one.basis) for one in results])
+    places = np.array([first.places(result.basis) for result in compared])
     places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
-    common = tuple(map(_restricted, results, places))
-    checks, named = list[Check](), list(zip(called, results, strict=True))
-    if common != results:
-        sizes = [
-            f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}"
-            for name, one in named
-        ]
-        said = f"the results have different functions ({listed(sizes)}): only the {places.shape[1]} in common are"
-        checks.append(
-            Check(
-                f"{said} compared and make up the totals; estimate all with one basis to compare everything."
-            )
-        )
-    if bare := [
-        f"{name} ({one.method})" for name, one in named if one.total_standard_error is None
-    ]:
-        said = f"there are no error bars for {listed(bare)}, so no intervals of the differences"
-        checks.append(
-            Check(f"{said}; use the method 'control-variate', or another with `jackknife=16`.")
-        )
-    if doubtful := [name for name, one in named if one.unreliable]:
-        said = f"the total of {listed(doubtful)} is unreliable, and so are differences from it"
-        checks.append(Check(f"{said}; look at its checks, which say why."))
-    if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
-        said = f"results come from different methods ({listed(methods)}), which explain part of a difference"
-        checks.append(Check(f"{said}; estimate all with one method."))
+    common = tuple(map(_restricted, compared, places))
+    checks = tuple(_weaknesses(device_names, compared, common))
     for check in checks:
         warn(check)
-    return Comparison(called, common, tuple(checks))
+    return Comparison(device_names, common, checks)
+
+
+def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...]:
+    """One different name per result."""
+    if names is None:
+        return tuple(f"device {number}" for number in range(1, n_results + 1))
+    device_names = tuple(map(str, names))
+    if isinstance(names, str) or len(names) != n_results or len(set(device_names)) < n_results:
+        raise ParameterError(
+            f"`names={names!r}` must be {n_results} different names, one per result."
+        )
+    return device_names
+
+
+def _weaknesses(
+    names: Sequence[str], results: Sequence[CapacityResult], common: Sequence[CapacityResult]
+) -> Iterator[Check]:
+    """Warnings about different functions, missing error bars, unreliable totals and different methods."""
+    if any(whole is not part for whole, part in zip(results, common, strict=True)):
+        sizes = [
+            f"{name} has {len(result.basis)} up to degree {result.basis.max_degree}"
+            for name, result in zip(names, results, strict=True)
+        ]
+        yield Check(
+            f"the results have different functions ({listed(sizes)}): only the {len(common[0].basis)} in common are "
+            "compared and make up the totals; estimate all with one basis to compare everything."
+        )
+    without_errors = [
+        f"{name} ({result.method})"
+        for name, result in zip(names, results, strict=True)
+        if result.total_standard_error is None
+    ]
+    if without_errors:
+        yield Check(
+            f"there are no error bars for {listed(without_errors)}, so no intervals of the differences; use the method "
+            "'control-variate', or another with `jackknife=16`."
+        )
+    unreliable = [name for name, result in zip(names, results, strict=True) if result.unreliable]
+    if unreliable:
+        yield Check(
+            f"the total of {listed(unreliable)} is unreliable, and so are differences from it; look at its checks, "
+            "which say why."
+        )
+    methods = list(dict.fromkeys(result.method for result in results))
+    if len(methods) > 1:
+        yield Check(
+            f"results come from different methods ({listed(methods)}), which explain part of a difference; estimate "
+            "all with one method."
+        )
 
 
 def _inputs(basis: ProductBasis) -> str:
     """The inputs and their distribution."""
-    on = ((one.name, one.distribution, one.domain) for one in basis.families)
-    kinds = [
-        f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on
-    ]
-    delays = " at several delays" * basis.of_sequences
-    return f"{counted(basis.n_inputs, 'input')}{delays}, {listed(list(dict.fromkeys(kinds)), 3)}"
+    kinds = []
+    for family in basis.families:
+        low, high = family.domain
+        kinds.append(f"{family.name} ({family.distribution}) on [{low:g}, {high:g}]")
+    delays = " at several delays" if basis.of_sequences else ""
+    different_kinds = list(dict.fromkeys(kinds))
+    return f"{counted(basis.n_inputs, 'input')}{delays}, {listed(different_kinds, 3)}"
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     """The result for some of its functions, by their places; the result itself where those are all."""
     if len(rows) == len(result.basis):
         return result
-    known = {name: column[rows] for name, column in per_term(result).items()}
-    error = (
-        None
-        if result.standard_error is None
-        else float(np.linalg.norm(result.standard_error[rows]))
-    )
-    stretches = None if result.without_stretches is None else result.without_stretches[:, rows]
+    columns = {name: column[rows] for name, column in per_term(result).items()}
+    stretches = None
+    error = None
+    if result.without_stretches is not None:
+        stretches = result.without_stretches[:, rows]
+        error = stretch_error(stretches.sum(axis=1))
+    elif result.standard_error is not None:
+        error = float(np.linalg.norm(result.standard_error[rows]))
     return replace(
         result,
-        **known,
+        **columns,
         basis=result.basis.subset(rows),
-        total=float(known.get("unbiased", known["capacity"]).sum()),
-        total_standard_error=error if stretches is None else stretch_error(stretches.sum(axis=1)),
+        total=float(columns.get("unbiased", columns["capacity"]).sum()),
+        total_standard_error=error,
         without_stretches=stretches,
         coordinates=tuple(part[:, rows] for part in result.coordinates),
     )
@@ -285,13 +354,17 @@ def _difference(row: pd.Series) -> str:
     """A difference, how far its interval reaches, and a star where that leaves out zero."""
     if np.isnan(row.difference):
         return ""
-    said = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
-    beyond = (row.difference_low > 0 or row.difference_high < 0) and abs(row.difference) > SMALLEST
-    return f"{'' if said.startswith('-') else '+'}{said}{' *' if beyond else '  '}"
+    text = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
+    sign = "" if text.startswith("-") else "+"
+    leaves_out_zero = row.difference_low > 0 or row.difference_high < 0
+    is_real = leaves_out_zero and abs(row.difference) > SMALLEST_DIFFERENCE
+    return f"{sign}{text}{' *' if is_real else '  '}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
     """A table: the first column to the left, the others to the right."""
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)] or [0]
+    if not rows:
+        return []
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
     form = "   ".join([f"  {{:<{first}}}", *(f"{{:>{width}}}" for width in others)])
     return [form.format(*row).rstrip() for row in rows]

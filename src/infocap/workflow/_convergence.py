@@ -5,7 +5,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from .._validation import yes_or_no
 from ..basis._product import ProductBasis
 from ..errors import DataError
 from ..estimators._evidence import frame_for, square_sums, summaries
@@ -14,6 +13,9 @@ from ..samples._engine import Engine
 from ..samples._look import first_look
 from ..samples._samples import Samples
 from ..typing import ArrayLike, Floats, Integers
+
+# Points of a curve for which no sizes are given.
+DEFAULT_POINTS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,41 +29,55 @@ class Convergence:
 
 
 def convergence(
-    u: ArrayLike,
-    x: ArrayLike,
-    basis: ProductBasis,
-    sizes: ArrayLike | None = None,
-    *,
-    constant: bool = True,
-    exact: bool = False,
+    u: ArrayLike, x: ArrayLike, basis: ProductBasis, sizes: ArrayLike | None = None
 ) -> Convergence:
-    """Raw capacities against the number of samples, from one pass over the data.
+    """Return raw capacities against the number of samples, from sums of one pass over the data.
 
     They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K readouts fit any K values,
-    and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). With `exact` they are divided by E[y²] = 1, as in
-    the paper's algorithms, and start at the sample mean of y² instead. `sizes` defaults to 40 steps from K to N. Rows
-    that `draw` gave come in random order inside a block, so that any number of them is a fair sample, and whole blocks
-    are even ones.
+    and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). Rows that `draw` gave come in random order inside a
+    block, so that any number of them is a fair sample, and whole blocks are even ones.
 
+    Parameters
+    ----------
+    u, x, basis
+        Inputs, readouts and functions, as for `estimate`; the constant readout is added.
+    sizes
+        Numbers of samples, by default 40 from K to N.
+
+    Returns
+    -------
+    Convergence
+        The curve, which `infocap.plot.convergence` draws.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", 1, 3)
     >>> u = infocap.draw(basis, 64, seed=0)
     >>> curve = convergence(u, u, basis, [2, 64])
     >>> bool(abs(curve.raw[0] - 1).max() < 1e-12)
     True
     """
-    engine, samples = Engine(), Samples.of(u, x, basis)
+    engine = Engine()
+    samples = Samples.of(u, x, basis)
     look = first_look(samples, engine)
-    samples = samples.prepared(look, yes_or_no("constant", constant))
-    n, maximum = samples.n_samples, samples.n_columns
-    wanted = np.round(np.geomspace(min(maximum, n), n, 40)) if sizes is None else sizes
-    steps = np.unique(np.asarray(wanted, dtype=int))
-    if not len(steps) or steps[0] < 1 or steps[-1] > n:
-        raise DataError(f"`sizes={sizes!r}` must be numbers of samples from 1 to {n}.")
+    samples = samples.prepared(look, constant=True)
+    n_samples = samples.n_samples
+    maximum = samples.n_columns
+    if sizes is None:
+        wanted = np.round(np.geomspace(min(maximum, n_samples), n_samples, DEFAULT_POINTS))
+    else:
+        wanted = np.asarray(sizes)
+    steps = np.unique(wanted.astype(int))
+    if not len(steps) or steps[0] < 1 or steps[-1] > n_samples:
+        raise DataError(f"`sizes={sizes!r}` must be numbers of samples from 1 to {n_samples}.")
+
+    # Sums over consecutive stretches add up to those of the first rows.
     edges = [0, *steps.tolist()]
-    *parts, _ = summaries(samples, engine, frame_for(samples, look), edges)
-    powers = accumulate(engine.fold(samples, square_sums, edges=edges))
-    wholes = zip(accumulate(parts, combine), powers, strict=True)
+    *stretches, _ = summaries(samples, engine, frame_for(samples, look), edges)
+    of_first_rows = accumulate(stretches, combine)
+    square_sums_of_first_rows = accumulate(engine.fold(samples, square_sums, edges=edges))
     raw = [
-        capacities(whole) * (1.0 if exact else whole.n_samples / power) for whole, power in wholes
+        capacities(summary) * (summary.n_samples / sums)
+        for summary, sums in zip(of_first_rows, square_sums_of_first_rows, strict=True)
     ]
     return Convergence(steps, np.array(raw), maximum, basis)

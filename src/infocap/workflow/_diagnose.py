@@ -1,4 +1,4 @@
-"""diagnose: what a recording was looked at for before any estimation, what is wrong with it, and its repair."""
+"""diagnose: which checks a data set passes before any estimation, what is wrong with it, and its repair."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._formatting import counted
+from .._validation import answers_unknown_parameters
 from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, lowest, product_basis
 from ..designs import planned_inputs
@@ -18,17 +19,19 @@ from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
 from ._from_recording import estimate_recording
 
-# What is looked at beside the checks of data, and the findings that say otherwise.
-BESIDE = {
+# What is looked at besides the checks of data, and the cause that a finding about it has.
+OTHER_CHECKS = {
     "no missing values": "missing",
     "inputs within their domain": "refused",
     "inputs of the plan": "another design",
     "no drift in the order of acquisition": "drift",
 }
-# Share of an input's spread by which the value that was recorded may differ from the one that was planned.
-AS_PLANNED = 0.02
-# Findings whose rows are left out to repair them.
-DROPPED = ("missing", "codes", "glitches", "stale", "stacked", "gap")
+# Share of an input's spread by which the value that was recorded may differ from the value that was planned.
+MAX_DEVIATION_FROM_PLAN = 0.02
+# Causes whose rows are left out to repair them.
+LEFT_OUT_CAUSES = ("missing", "codes", "glitches", "stale", "stacked", "gap")
+# Intervals that inputs are often scaled to; others are taken as the range that they fill.
+COMMON_INTERVALS = ((-1.0, 1.0), (0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,45 +51,57 @@ class Diagnosis:
     skipped: tuple[str, ...]  # what too few measurements cannot tell
 
     def __repr__(self) -> str:
-        lines = [
-            *(f"  fit: {one}" for one in self.fit),
-            *(f"  not looked at: {one}" for one in self.skipped),
-        ]
-        return "\n".join(
-            [str(self.recording), *lines, *(f"  {one.kind}: {one}" for one in self.checks)]
-        )
+        lines = [str(self.recording)]
+        lines += [f"  fit: {name}" for name in self.fit]
+        lines += [f"  not looked at: {name}" for name in self.skipped]
+        lines += [f"  {check.kind}: {check}" for check in self.checks]
+        return "\n".join(lines)
 
     def repaired(self) -> Recording | None:
         """Return the recording with all repaired that can be repaired safely; None where there is nothing to repair.
 
         Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that were counted twice made
-        repeats. ``metadata["repairs"]`` tells what was done. Inspect the outcome again: one mistake may hide another.
+        repeats. ``metadata["repairs"]`` tells what was done. Diagnose the outcome again: one mistake may hide another.
         """
-        found = {str(one.found.get("cause")): one for one in self.checks}
+        check_of = {str(check.found.get("cause")): check for check in self.checks}
         recording = self.recording
-        if "shift" in found and "missing" not in found:
-            recording, said = _realigned(recording, found["shift"])
-        elif "repeats" in found and "missing" not in found:
-            recording, said = _with_repeats(recording, found["repeats"])
+        if "shift" in check_of and "missing" not in check_of:
+            repaired, sentence = _realigned(recording, check_of["shift"])
+        elif "repeats" in check_of and "missing" not in check_of:
+            repaired, sentence = _with_repeats(recording, check_of["repeats"])
         else:
-            causes = [cause for cause in DROPPED if cause in found]
-            rows = sorted({row for cause in causes for row in found[cause].found["rows"]})
+            causes = [cause for cause in LEFT_OUT_CAUSES if cause in check_of]
+            rows = sorted({row for cause in causes for row in check_of[cause].found["rows"]})
             if not rows:
                 return None
-            recording = _only(recording, np.delete(np.arange(len(recording.design_index)), rows))
-            said = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {', '.join(map(str, rows))}"
-        repairs = [*recording.metadata.get("repairs", []), said]
-        return replace(recording, metadata=recording.metadata | {"repairs": repairs})
+            kept = np.delete(np.arange(len(recording.design_index)), rows)
+            repaired = _only(recording, kept)
+            numbers = ", ".join(map(str, rows))
+            sentence = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {numbers}"
+        repairs = [*recording.metadata.get("repairs", []), sentence]
+        return replace(repaired, metadata=recording.metadata | {"repairs": repairs})
 
 
+@answers_unknown_parameters
 def diagnose(
     u: ArrayLike | Recording, x: ArrayLike | None = None, basis: ProductBasis | None = None
 ) -> Diagnosis:
     """Look at a data set before any estimation, by the same checks that `estimate` runs.
 
-    Takes inputs and readouts, or a `Recording` in place of both. `basis` tells how the inputs are distributed; by
-    default that of the plan, else uniform over a common interval.
+    Parameters
+    ----------
+    u, x
+        Inputs and readouts, or a `Recording` in place of both.
+    basis
+        It tells how the inputs are distributed; by default that of the plan, else uniform over a common interval.
 
+    Returns
+    -------
+    Diagnosis
+        What was looked at, what was found, and the repair.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
@@ -100,138 +115,167 @@ def diagnose(
     if isinstance(u, Recording):
         recording = u
     elif x is not None:
-        readouts = np.asarray(x)
-        recording = Recording(np.asarray(u), readouts, np.arange(len(readouts)))
+        recording = Recording(np.asarray(u), np.asarray(x), np.arange(len(x)))
     else:
         raise ParameterError(
             "`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording."
         )
-    inputs, readouts = np.asarray(recording.inputs), np.asarray(recording.readouts)
-    plan = recording.metadata.get("plan")
-    planned = None
-    if isinstance(plan, dict) and plan.get("n_inputs") == inputs.shape[1]:
-        planned = choose_basis((inputs.shape[0], inputs.shape[1]), plan)[0]
+    inputs = np.asarray(recording.inputs)
+    missing = _rows_with_missing_values(recording)
     checks: list[Check] = []
-    missing = np.flatnonzero(~(np.isfinite(inputs).all(axis=1) & np.isfinite(readouts).all(axis=1)))
     if len(missing):
-        said = f"missing values in {counted(len(missing), 'row')}; leave them out (infocap diagnose --fix)."
-        checks.append(Check(said, cause="missing", rows=missing.tolist()))
-    if planned is not None:
-        checks += _off_plan(planned_inputs(planned, plan), plan["seed"], recording, inputs)
-    try:
-        low = basis or (planned or _uniform(inputs))
-        memory = low.memory  # of a sequence, whose rows depend on those before them
-        low = (
-            delayed_basis(low.families, max_delay={1: memory}) if memory else lowest(low, FUNCTIONS)
-        )
-        nan = "raise" if memory else "omit"  # which would tear a sequence apart
-        with warnings.catch_warnings(action="ignore", category=DataWarning):
-            result = estimate_recording(
-                recording, low, method="raw", growth=False, nan_policy=nan, complex_as="split"
+        checks.append(
+            Check(
+                f"missing values in {counted(len(missing), 'row')}; leave them out (infocap diagnose --fix).",
+                cause="missing",
+                rows=missing.tolist(),
             )
-        checks += [
-            one for one in result.checks if "total" not in one.found and "missing" not in one.found
-        ]
+        )
+    planned_basis = None
+    if recording.plan.get("n_inputs") == inputs.shape[1]:
+        planned_basis, _ = choose_basis((inputs.shape[0], inputs.shape[1]), recording.plan)
+        checks += _deviations_from_plan(recording, planned_basis)
+    try:
+        declared_basis = basis or planned_basis or _uniform_basis(inputs)
+        checks += _checks_of_data(recording, declared_basis)
     except DataError as problem:
-        checks.append(Check(str(problem), cause="refused"))
-        return Diagnosis(recording, tuple(checks), (), (*DATA, *BESIDE))
-    n, causes = (
-        len(recording.design_index) - len(missing),
-        {one.found.get("cause") for one in checks},
-    )
-    looked = [name for name, check in DATA.items() if not memory or check in WITH_MEMORY]
-    skipped = tuple(name for name in looked if n < NEEDS.get(name, 0))
-    wrong = {one.found.get("looked_for") for one in checks} | {
-        name for name, one in BESIDE.items() if one in causes
-    }
-    wrong |= set() if planned is not None else {"inputs of the plan"}
-    fit = [name for name in (*looked, *BESIDE) if name not in wrong and name not in skipped]
+        refusal = Check(str(problem), cause="refused")
+        return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS))
+
+    n_samples = len(recording.design_index) - len(missing)
+    is_sequence = declared_basis.memory > 0
+    names = [name for name, check in DATA.items() if not is_sequence or check in WITH_MEMORY]
+    skipped = tuple(name for name in names if n_samples < NEEDS.get(name, 0))
+    causes = {check.found.get("cause") for check in checks}
+    not_fit = {check.found.get("looked_for") for check in checks}
+    not_fit |= {name for name, cause in OTHER_CHECKS.items() if cause in causes}
+    if planned_basis is None:
+        not_fit.add("inputs of the plan")
+    fit = [name for name in (*names, *OTHER_CHECKS) if name not in not_fit and name not in skipped]
     return Diagnosis(recording, tuple(checks), tuple(fit), skipped)
 
 
-def _off_plan(planned: Floats, seed: Any, recording: Recording, u: Floats) -> list[Check]:
-    """Inputs that are not those of the plan beside them: of another seed, or of another stretch of the design."""
+def _rows_with_missing_values(recording: Recording) -> Integers:
+    inputs_finite = np.isfinite(np.asarray(recording.inputs)).all(axis=1)
+    readouts_finite = np.isfinite(np.asarray(recording.readouts)).all(axis=1)
+    return np.flatnonzero(~(inputs_finite & readouts_finite))
+
+
+def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
+    """What `estimate` finds in the data with a few functions of low degree, without what it says about the total."""
+    low: ProductBasis
+    if basis.memory:
+        low = delayed_basis(basis.families, max_delay={1: basis.memory})
+        nan_policy = "raise"  # leaving rows out would tear the sequence apart
+    else:
+        low = lowest(basis, FUNCTIONS)
+        nan_policy = "omit"
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
+        result = estimate_recording(
+            recording, low, method="raw", nan_policy=nan_policy, complex_as="split"
+        )
+    return [
+        check
+        for check in result.checks
+        if "total" not in check.found and "missing" not in check.found
+    ]
+
+
+def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> list[Check]:
+    """Inputs that are not those of the plan in the file: of another seed, or of another stretch of the design."""
+    planned = planned_inputs(planned_basis, recording.plan)
     if recording.design_index.max() >= len(planned):
         return []
-    off = np.any(
-        np.abs(u - planned[recording.design_index])
-        > AS_PLANNED * np.maximum(planned.std(axis=0), 1e-300),
-        axis=1,
-    )
-    if not off.any():
+    inputs = np.asarray(recording.inputs)
+    tolerance = MAX_DEVIATION_FROM_PLAN * np.maximum(planned.std(axis=0), 1e-300)
+    deviation = np.abs(inputs - planned[recording.design_index])
+    deviating = np.any(deviation > tolerance, axis=1)
+    if not deviating.any():
         return []
-    said = f"{np.sum(off)} of {len(u)} rows have other inputs than the plan in the file (seed {seed}), the first "
-    said += f"row {np.argmax(off)}, as if they were of another seed or run; read the inputs that were sent."
     return [
         Check(
-            said,
+            f"{np.sum(deviating)} of {len(inputs)} rows have other inputs than the plan in the file (seed "
+            f"{recording.plan['seed']}), the first row {np.argmax(deviating)}, as if they were of another seed or run; "
+            "read the inputs that were sent.",
             unreliable="inputs not of the plan",
             cause="another design",
-            rows=np.flatnonzero(off).tolist(),
+            rows=np.flatnonzero(deviating).tolist(),
         )
     ]
 
 
-def _uniform(u: Floats) -> ProductBasis:
+def _uniform_basis(u: Floats) -> ProductBasis:
     """Uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
-    low, high = np.nanmin(u, axis=0), np.nanmax(u, axis=0)
-    common = next(
-        (d for d in ((-1.0, 1.0), (0.0, 1.0)) if np.all(low >= d[0]) and np.all(high <= d[1])), None
-    )
-    spans = [common or (float(a), float(b)) for a, b in zip(low, high, strict=True)]
-    families = [product_basis("legendre", 1, 0, domain=span).families[0] for span in spans]
+    lowest_values = np.nanmin(u, axis=0)
+    highest_values = np.nanmax(u, axis=0)
+    intervals = list(zip(lowest_values.tolist(), highest_values.tolist(), strict=True))
+    for low, high in COMMON_INTERVALS:
+        if np.all(lowest_values >= low) and np.all(highest_values <= high):
+            intervals = [(low, high)] * len(intervals)
+            break
+    families = [
+        product_basis("legendre", 1, 0, domain=interval).families[0] for interval in intervals
+    ]
     return product_basis(families, max_degree=0)
 
 
 def _only(recording: Recording, rows: Integers) -> Recording:
     """The recording with these rows alone."""
-    names = ("inputs", "readouts", "design_index", "time", "repeats", "extra")
-    parts: dict[str, Any] = {name: getattr(recording, name) for name in names}
-    parts = {name: None if one is None else np.asarray(one)[rows] for name, one in parts.items()}
+    parts: dict[str, Any] = {}
+    for name in ("inputs", "readouts", "design_index", "time", "repeats", "extra"):
+        values = getattr(recording, name)
+        parts[name] = None if values is None else np.asarray(values)[rows]
     return replace(recording, **parts)
 
 
 def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Give readouts to the inputs that they belong to; rows that are left without any are left out."""
-    n, x, when, shifts = (
-        len(recording.design_index),
-        np.asarray(recording.readouts),
-        recording.time,
-        check.found["shifts"],
-    )
-    order = np.arange(n) if when is None else np.argsort(np.asarray(when), kind="stable")
-    lag, filled, moved = np.zeros(n, dtype=int), np.zeros(n, dtype=bool), x.copy()
+    """Give readouts to the inputs that they belong to; rows that get no readout are left out."""
+    n_rows = len(recording.design_index)
+    readouts = np.asarray(recording.readouts)
+    if recording.time is None:
+        order = np.arange(n_rows)
+    else:
+        order = np.argsort(np.asarray(recording.time), kind="stable")
+
+    # By how many measurements each readout came late, and the measurement that it belongs to.
+    shifts = check.found["shifts"]
+    delay = np.zeros(n_rows, dtype=int)
     for start, stop, shift in shifts:
-        lag[start:stop] = shift
-    place = np.arange(n) - lag
-    place = n - 1 - place if check.found.get("reversed") else place
-    there = (place >= 0) & (place < n)
-    for now in (
-        there & (lag != 0),
-        there & (lag == 0),
-    ):  # where two claim a place, what was not moved has it
-        moved[order[place[now]]] = x[order[now]]
-        filled[place[now]] = True
+        delay[start:stop] = shift
+    target = np.arange(n_rows) - delay
+    if check.found.get("reversed"):
+        target = n_rows - 1 - target
+    inside = (target >= 0) & (target < n_rows)
+
+    # Where two readouts claim a measurement, the readout that was not moved has it: it is written last.
+    moved = readouts.copy()
+    filled = np.zeros(n_rows, dtype=bool)
+    for written in (inside & (delay != 0), inside & (delay == 0)):
+        moved[order[target[written]]] = readouts[order[written]]
+        filled[target[written]] = True
     kept = np.sort(order[filled])
-    said = f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}"
-    recording = _only(replace(recording, readouts=moved, repeats=None), kept)
-    return (
-        recording,
-        f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}",
+    sentence = (
+        f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}; "
+        f"left out without a readout of its own: {counted(n_rows - len(kept), 'row')}"
     )
+    return _only(replace(recording, readouts=moved, repeats=None), kept), sentence
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
     """Make the second measurement at an input its repeat; a third is left out."""
-    first, again = np.array(check.found["first_rows"]), np.array(check.found["rows"])
-    x = np.asarray(recording.readouts)
-    repeats = (
-        np.full(x.shape, np.nan)
-        if recording.repeats is None
-        else np.array(recording.repeats, dtype=float)
+    first_rows = np.array(check.found["first_rows"])
+    rows = np.array(check.found["rows"])
+    readouts = np.asarray(recording.readouts)
+    if recording.repeats is None:
+        repeats = np.full(readouts.shape, np.nan)
+    else:
+        repeats = np.array(recording.repeats, dtype=float)
+    # Of three measurements at an input, the second is the first row of the third.
+    is_second = ~np.isin(first_rows, rows)
+    repeats[first_rows[is_second]] = readouts[rows[is_second]]
+    kept = np.delete(np.arange(len(readouts)), rows)
+    sentence = (
+        f"{is_second.sum()} rows became repeats of the row with their inputs, "
+        f"{np.sum(~is_second)} were left out"
     )
-    own = ~np.isin(first, again)  # of three, the second is the first of the third
-    repeats[first[own]] = x[again[own]]
-    kept = np.delete(np.arange(len(x)), again)
-    said = f"{own.sum()} rows became repeats of the row with their inputs, {np.sum(~own)} were left out"
-    return _only(replace(recording, repeats=repeats), kept), said
+    return _only(replace(recording, repeats=repeats), kept), sentence

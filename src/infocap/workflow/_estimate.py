@@ -1,13 +1,12 @@
 """estimate and probe: inputs and readouts, a recording or a system go in, a CapacityResult comes out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .._validation import made_by, yes_or_no
-from ..basis._family import Family
+from .._validation import answers_unknown_parameters, made_by, yes_or_no
 from ..basis._product import ProductBasis
 from ..designs import draw, draw_weighted, needs_weights
 from ..errors import Check, ParameterError
@@ -17,16 +16,17 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..systems._measure import measure
 from ..typing import ArrayLike, System
-from ._from_arrays import estimate_arrays
+from ._from_arrays import EstimateOptions, estimate_arrays
 from ._from_recording import estimate_recording
+from ._provenance import with_provenance
 
 
+@answers_unknown_parameters
 def estimate(
     u: ArrayLike | Recording,
     x: ArrayLike | None = None,
     basis: ProductBasis | None = None,
     *,
-    family: str | Family | Sequence[str | Family] | None = None,
     method: str | Estimator = "control-variate",
     method_options: Mapping[str, Any] | None = None,
     constant: bool = True,
@@ -40,7 +40,7 @@ def estimate(
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
-    """The information processing capacity of a system, from measured inputs and readouts.
+    """Estimate the information processing capacity of a system from measured inputs and readouts.
 
     Parameters
     ----------
@@ -48,15 +48,13 @@ def estimate(
         Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
         and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks. Of a sequence u may be
         (samples,); several runs of it are a list of inputs and a list of readouts, or arrays (runs, samples, ...).
-        A `Recording` in place of both brings what belongs to its rows, and the result then also tells how the total
-        grew during the run, of drift and of factors, as far as the recording holds what they need.
+        A `Recording` in place of both brings everything that belongs to its rows. The result then also tells how the
+        total grew during the run, whether the device drifted, and how many factors the readouts have, as far as the
+        recording holds what these need.
     basis
-        The functions whose capacities are wanted, from `product_basis`, or from `delayed_basis` for a device with
-        memory: then rows are time steps, in order.
-    family
-        Of the inputs, where no basis is given: ``"normal"``, or what `infocap.inputs` gives; uniform on [-1, 1] where
-        this is left out too. The degree is then the highest that leaves two samples for each function, and a note
-        among the checks says which.
+        The functions whose capacities are estimated, from `product_basis`, or from `delayed_basis` for a device with
+        memory: then rows are time steps, in order. Without a basis that of the recording's plan is taken, or
+        the highest degree that leaves two samples for each function; a note among the checks says which.
     method
         A name from `infocap.estimators.METHODS`, or your own function of `Evidence` that gives (terms,) capacities
         or an `Estimate`.
@@ -68,7 +66,7 @@ def estimate(
     nan_policy
         ``"raise"``, or ``"omit"`` to leave out rows with missing values.
     complex_as
-        ``"abs2"`` or ``"split"`` for complex readouts.
+        ``"abs2"`` or ``"split"`` for complex readouts: their powers, or real and imaginary parts.
     time
         When each row was measured (a time or a rank), if not in the order of the rows; drift and shifts are looked
         for in that order.
@@ -80,20 +78,22 @@ def estimate(
     repeats
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
         not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
-        and so how much lies outside this one.
+        and so how much lies outside this basis.
     washout
         Time steps at the beginning of every run of a sequence whose readouts are not used, because the device still
         remembers the state that it started from; the largest delay by default, and never less.
-    at
-        One time step of many trials, for transients and devices that do not forget: u is then (trials, steps) or
-        (trials, steps, inputs) and x (trials, steps, channels), and samples are trials.
     memory_limit
-        How much may be used for the work (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
+        How much memory the work may use (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
         What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
-        cluster as `executor` it holds for each worker.
+        cluster as `executor` the limit holds for each worker.
     executor
         Who goes through the data: a `concurrent.futures.Executor` or a `dask.distributed.Client`; this process's
         threads by default. Files travel as their names, so all workers must see them. See docs/cluster.md.
+
+    Returns
+    -------
+    CapacityResult
+        Capacities of all functions, their total, error bars and checks.
 
     Examples
     --------
@@ -104,60 +104,76 @@ def estimate(
     >>> print(f"{result.total:.1f} of {result.maximum}, exactly {system.exact().sum():.1f}")
     6.0 of 6, exactly 6.0
     """
-    settings: dict[str, Any] = {
-        "family": family,
-        "method": method,
-        "method_options": method_options,
-        "constant": constant,
-        "nan_policy": nan_policy,
-        "complex_as": complex_as,
-        "time": time,
-        "design_index": design_index,
-        "sample_weight": sample_weight,
-        "repeats": repeats,
-        "washout": washout,
-        "memory_limit": memory_limit,
-        "executor": executor,
-    }
-    if not isinstance(u, Recording):
-        if x is None:
-            raise ParameterError(
-                "`x=None`: give inputs and readouts, estimate(u, x, basis), or one Recording."
-            )
-        return estimate_arrays(u, x, basis, **settings)
-    if x is not None:
-        raise ParameterError(
-            "a Recording holds its readouts; give the basis by name, estimate(recording, basis=basis)."
-        )
-    return estimate_recording(
-        u, basis, **{name: value for name, value in settings.items() if value is not None}
+    options = EstimateOptions(
+        method=method,
+        method_options=method_options,
+        constant=constant,
+        nan_policy=nan_policy,
+        complex_as=complex_as,
+        time=time,
+        design_index=design_index,
+        sample_weight=sample_weight,
+        repeats=repeats,
+        washout=washout,
+        memory_limit=memory_limit,
+        executor=executor,
     )
+    if isinstance(u, Recording):
+        if x is not None:
+            raise ParameterError(
+                "a Recording holds its readouts; give the basis by name, "
+                "estimate(recording, basis=basis)."
+            )
+        return estimate_recording(u, basis, **vars(options))
+    if x is None:
+        raise ParameterError(
+            "`x=None`: give inputs and readouts, estimate(u, x, basis), or one Recording."
+        )
+    return estimate_arrays(u, x, basis, options)
 
 
+@answers_unknown_parameters
 def probe(
     system: System,
     basis: ProductBasis,
     n_samples: int,
     *,
-    design: str | None = None,
     seed: int | None = None,
+    design: str | None = None,
     blocks: int | None = None,
     weighted: bool | None = None,
     method: str | Estimator = "control-variate",
+    method_options: Mapping[str, Any] | None = None,
     constant: bool = True,
     complex_as: str | None = None,
-    method_options: Mapping[str, Any] | None = None,
     washout: int | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
-    """The capacities of a system that can be called: (samples, inputs) -> (samples, readouts).
+    """Estimate the capacities of a system that can be called: draw inputs, measure, estimate.
 
-    With a basis of delayed inputs the samples are the steps of one sequence, and `washout` goes to `estimate`.
-    A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too. The design is
-    that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`. By default it is weighted where a
-    function has E[y^4] above a tenth of the samples, so that few of them would decide; a note then says so.
+    Parameters
+    ----------
+    system
+        A function that takes inputs (samples, inputs) and gives readouts (samples, channels). A system that takes a
+        ``seed``, too, gets one derived from `seed`, so that its noise is reproducible.
+    basis
+        The functions whose capacities are estimated. With a basis of delayed inputs, from `delayed_basis`, the samples
+        are the steps of one sequence.
+    n_samples
+        How many inputs to draw.
+    seed
+        Of the inputs and of the noise; a different one each time by default.
+    design, blocks
+        Those of `draw`: ``"sobol"`` in 8 independent blocks, or fewer for few samples, by default.
+    weighted
+        Draw as `draw_weighted` does. By default this is done where a function has E[y^4] above a tenth of the samples,
+        so that few of them would decide; a note then says so.
+    method, method_options, constant, complex_as, washout, memory_limit, executor
+        Those of `estimate`.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
     CapacityResult: total 3.00000 ± <0.00001 of at most 3 (2 readouts and the constant)
@@ -166,20 +182,25 @@ def probe(
       degree  1     2.0000
     """
     made_by("basis", basis, ProductBasis, "product_basis(...)")
-    free = weighted is None and not basis.memory and find_method(method, {}).takes_weights
-    by_itself = free and needs_weights(basis, n_samples)
-    how: dict[str, Any] = {"seed": seed, "blocks": blocks} | (
-        {} if design is None else {"design": design}
-    )
-    if by_itself or (weighted is not None and yes_or_no("weighted", weighted)):
-        u, sample_weight = draw_weighted(basis, n_samples, **how)
+    draw_options: dict[str, Any] = {"seed": seed, "blocks": blocks}
+    if design is not None:
+        draw_options["design"] = design
+    if weighted is None:
+        can_be_weighted = not basis.memory and find_method(method, {}).takes_weights
+        draws_weighted = can_be_weighted and needs_weights(basis, n_samples)
     else:
-        u, sample_weight = draw(basis, n_samples, **how), None
+        draws_weighted = yes_or_no("weighted", weighted)
+    if draws_weighted:
+        u, sample_weight = draw_weighted(basis, n_samples, **draw_options)
+    else:
+        u = draw(basis, n_samples, **draw_options)
+        sample_weight = None
+
     # The noise has random numbers of its own, apart from those of the design.
-    x = measure(system, u, None if seed is None else np.random.SeedSequence(seed).spawn(1)[0])
+    noise_seed = None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]
     result = estimate(
         u,
-        x,
+        measure(system, u, noise_seed),
         basis,
         method=method,
         method_options=method_options,
@@ -190,8 +211,11 @@ def probe(
         memory_limit=memory_limit,
         executor=executor,
     )
-    if not by_itself:
-        return result
-    found = f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the {n_samples} samples"
-    note = f"{found}: inputs were drawn where functions are large, with weights (`weighted=False`: as distributed)."
-    return replace(result, checks=(*result.checks, Check(note, kind="note")))
+    if weighted is None and draws_weighted:
+        note = Check(
+            f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the {n_samples} samples: "
+            "inputs were drawn where functions are large, with weights (`weighted=False`: as distributed).",
+            kind="note",
+        )
+        result = replace(result, checks=(*result.checks, note))
+    return with_provenance(result, seed=seed, design=design)

@@ -12,7 +12,7 @@ import scipy
 
 from .._arrays import array_namespace, as_like, to_numpy
 from .._formatting import with_error
-from .._validation import probability, whole_number
+from .._validation import answers_unknown_parameters, probability, whole_number
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
@@ -30,12 +30,18 @@ from ._estimate import estimate
 
 # Share of the functions to be tested that the first windows hold, in equal parts of every degree.
 FIRST_SHARE = 0.4
-# Share of a window beyond which a find means that there may be more outside, and how much wider it is made then.
-OUTER, WIDER = 2 / 3, 1.5
+# Share of a window beyond which a function that is found means that there may be more outside the window.
+OUTER_SHARE = 2 / 3
+# By how much such a window is made wider.
+WIDENING = 1.5
 # Functions that are found at the most; a fit of more takes minutes.
-MOST_FOUND = 2000
-# Rounds of the search, and the share of the readouts that the last of them has to explain for another one.
-MOST_ROUNDS, WORTH = 6, 0.01
+MAX_FOUND = 2000
+# Rounds of the search at the most.
+MAX_ROUNDS = 6
+# Share of the readouts that the functions of one round have to explain for another round.
+MIN_GAIN = 0.01
+# Steps of the washout where none is given: a tenth of the shortest run, at most so many.
+MAX_DEFAULT_WASHOUT = 1000
 
 
 @dataclass(frozen=True)
@@ -66,28 +72,34 @@ class Exploration:
     @property
     def windows(self) -> dict[int, int]:
         """The largest delay found of each degree, for ``delayed_basis(max_delay=found.windows)``."""
-        pairs = zip(
-            self.basis.degrees.tolist(),
-            self.basis.largest_delays.tolist(),
-            self.result.capacity,
-            strict=True,
-        )
-        return {degree: delay for degree, delay, held in sorted(pairs) if degree and held}
+        largest: dict[int, int] = {}
+        found = self.result.capacity > 0
+        delays = self.basis.largest_delays[found].tolist()
+        for degree, delay in sorted(zip(self.basis.degrees[found].tolist(), delays, strict=True)):
+            if degree > 0:
+                largest[degree] = delay
+        return largest
 
     def __repr__(self) -> str:
-        result, last = self.result, self.rounds[-1]
+        result = self.result
+        tested = self.rounds[-1]
+        n_found = np.count_nonzero(result.capacity[1:])
         error = np.hypot(result.total_standard_error or 0.0, self.faint_standard_error)
+        total = with_error(result.total + self.faint, error)
         lines = [
-            f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
-            f"  largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"  total with those too small to be found one by one {with_error(result.total + self.faint, error)}",
+            f"Exploration: {n_found} of {tested.tested} functions found",
+            f"  largest delay of each degree {self.windows}, tested up to {tested.windows}",
+            f"  total with those too small to be found one by one {total}",
         ]
-        for number, one in enumerate(self.rounds, 1):
-            found = f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before"
-            lines.append(f"  round {number}: {found}")
+        for number, round_ in enumerate(self.rounds, 1):
+            lines.append(
+                f"  round {number}: {round_.found} of {round_.tested} found, "
+                f"{round_.unexplained:.2f} unexplained before"
+            )
         return "\n".join([*lines, repr(result)])
 
 
+@answers_unknown_parameters
 def explore(
     u: ArrayLike,
     x: ArrayLike,
@@ -99,9 +111,11 @@ def explore(
     most_tested: int = 30_000,
     false_discovery_rate: float = 0.02,
     repeats: ArrayLike | None = None,
-    **options: Any,
+    complex_as: str | None = None,
+    memory_limit: str | float | None = None,
+    executor: Any = None,
 ) -> Exploration:
-    """Find the functions of an input sequence and its past that a device computes, without being told where to look.
+    """Find the functions of an input sequence and its past that a device computes, by a search through wide windows.
 
     All functions of wide windows are tested, about as many of every degree, so that the delays of degree 1 reach far
     and those of degree 6 a few steps. What is found is fitted, and all are tested again on what the fit leaves. A
@@ -111,8 +125,7 @@ def explore(
     Parameters
     ----------
     u, x
-        A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`; its `complex_as`, `memory_limit`
-        and `executor` may be given, too.
+        A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`.
     family, domain
         The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has columns.
     washout
@@ -124,6 +137,13 @@ def explore(
         The share of the functions found that may be false, on average.
     repeats
         The readouts of the same input sequence played a second time; they tell how much noise allows to be found.
+    complex_as, memory_limit, executor
+        Those of `estimate`.
+
+    Returns
+    -------
+    Exploration
+        The functions found, their capacities, and how the search went.
 
     Examples
     --------
@@ -135,133 +155,179 @@ def explore(
     ['1', 'P1(u[t-3])', 'P1(u[t-3])·P2(u[t-5])']
     """
     rate = probability("false_discovery_rate", false_discovery_rate)
+    max_degree = whole_number("max_degree", max_degree, 1)
+    most_tested = whole_number("most_tested", most_tested, 100)
     runs = list(zip(u, x, strict=False)) if has_runs(x) else [(u, x)]
-    n_inputs = (*np.shape(runs[0][0]), 1)[1]
-    families = find_families(family, n_inputs if isinstance(family, str | Family) else None, domain)
     if washout is None:
-        washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, 1000)
-    options["washout"] = longest = whole_number("washout", washout, 1)
-    nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=longest)
-    most, windows = whole_number("most_tested", most_tested, 100), dict[int, int]()
-    for degree in range(1, whole_number("max_degree", max_degree, 1) + 1):
-        size = partial(lambda degree, delay: count_terms(families, {degree: delay}), degree)
-        longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
-        windows |= (
-            {degree: longest} if longest >= 0 else {}
-        )  # there may be too many already without delays
-    seen = gather_evidence(u, x, nothing, **options)
-    most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
-    found, rounds, faint = _search(seen, rate, windows, most, most_found)
-    basis = DelayedBasis(
-        families, found.indices, memory=1
-    )  # a sequence, even if nothing of the past was found
-    with (
-        warnings.catch_warnings()
-    ):  # of functions beyond the basis, which were tested here; the others come again
-        warnings.simplefilter("ignore", DataWarning)
+        shortest_run = min(np.shape(readouts)[0] for _, readouts in runs)
+        washout = min(shortest_run // 10 or 1, MAX_DEFAULT_WASHOUT)
+    washout = whole_number("washout", washout, 1)
+    first_shape = np.shape(runs[0][0])
+    n_inputs = first_shape[1] if len(first_shape) > 1 else 1
+    is_one_family = isinstance(family, str | Family)
+    families = find_families(family, n_inputs if is_one_family else None, domain)
+    options: dict[str, Any] = {
+        "washout": washout,
+        "complex_as": complex_as,
+        "memory_limit": memory_limit,
+        "executor": executor,
+    }
+
+    only_constant = DelayedBasis(families, np.zeros((1, 3), int), memory=washout)
+    evidence = gather_evidence(u, x, only_constant, **options)
+    most_found = min(evidence.n_samples // LEAST_SAMPLES, MAX_FOUND)
+    windows = _first_windows(families, max_degree, washout, most_tested)
+    found, rounds, faint = _search(evidence, rate, windows, most_tested, most_found)
+    # The memory makes it a basis of sequences, even if nothing of the past was found.
+    basis = DelayedBasis(families, found.indices, memory=1)
+
+    # Warnings of functions beyond the basis are dropped, for those were tested here; the others are given below.
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
         result = estimate(
             u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options
         )
     # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
     assert result.p_value is not None
-    every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
-    clear = benjamini_hochberg(every, rate)[: len(basis)]
-    checks = [one for one in result.checks if "beyond" not in one.found]
+    last = rounds[-1]
+    n_not_found = last.tested + 1 - len(basis)
+    p_values = np.append(result.p_value, np.ones(n_not_found))
+    confirmed = benjamini_hochberg(p_values, rate)[: len(basis)]
+
+    checks = [check for check in result.checks if "beyond" not in check.found]
     if len(basis) >= most_found:
-        said = f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples"
-        checks.append(Check(f"{said}; take more samples to find smaller ones."))
-    for degree in _reaching(DelayedBasis(families, basis.indices[clear]), rounds[-1].windows):
-        delays = rounds[-1].windows[degree]
-        said = f"functions of degree {degree} were found in the outermost third of the {delays} delays tested"
-        remedy = (
-            "record longer runs and raise `washout`" if delays >= washout else "raise `most_tested`"
+        checks.append(
+            Check(
+                f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples; take more "
+                "samples to find smaller ones."
+            )
         )
-        checks.append(Check(f"{said}; {remedy} to look beyond.", degree=degree))
+    for degree in _reaching(DelayedBasis(families, basis.indices[confirmed]), last.windows):
+        delays = last.windows[degree]
+        if delays >= washout:
+            remedy = "record longer runs and raise `washout`"
+        else:
+            remedy = "raise `most_tested`"
+        checks.append(
+            Check(
+                f"functions of degree {degree} were found in the outermost third of the {delays} delays tested; "
+                f"{remedy} to look beyond.",
+                degree=degree,
+            )
+        )
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    last = rounds[-1]
-    metadata = result.metadata | {
-        "explored": {"windows": last.windows, "tested": last.tested, "faint": faint}
-    }
+    explored = {"windows": last.windows, "tested": last.tested, "faint": faint}
     result = replace(
-        result, capacity=result.capacity * clear, checks=tuple(checks), metadata=metadata
+        result,
+        capacity=result.capacity * confirmed,
+        checks=tuple(checks),
+        metadata=result.metadata | {"explored": explored},
     )
     return Exploration(basis, result, tuple(rounds), *faint)
 
 
+def _first_windows(
+    families: Sequence[Family], max_degree: int, longest_delay: int, most_tested: int
+) -> dict[int, int]:
+    """The largest delay of each degree, so that every degree has about as many functions."""
+    functions_per_degree = FIRST_SHARE * most_tested / max_degree
+    windows: dict[int, int] = {}
+    delay = longest_delay
+    for degree in range(1, max_degree + 1):
+        count = partial(_count_of_degree, families, degree)
+        delay = bisect_right(range(delay + 1), functions_per_degree, key=count) - 1
+        if delay < 0:  # without delays there are too many already
+            break
+        windows[degree] = delay
+    return windows
+
+
+def _count_of_degree(families: Sequence[Family], degree: int, delay: int) -> int:
+    """How many functions of one degree have delays up to `delay`."""
+    return count_terms(families, {degree: delay})
+
+
 def _search(
-    seen: Evidence, rate: float, windows: dict[int, int], most_tested: int, most_found: int
+    evidence: Evidence, rate: float, windows: dict[int, int], most_tested: int, most_found: int
 ) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
     """The functions found with the constant, the rounds, and what the others hold together, with its error."""
-    families, memory, found, rounds = (
-        seen.basis.families,
-        seen.basis.memory,
-        seen.basis,
-        list[Round](),
-    )
+    found = evidence.basis
     assert isinstance(found, DelayedBasis)
+    families = found.families
+    memory = found.memory
+    rounds: list[Round] = []
     while True:
-        basis = DelayedBasis(
-            families, sort_terms(families, list_terms(families, windows)), memory=memory
-        )
+        terms = sort_terms(families, list_terms(families, windows))
+        basis = DelayedBasis(families, terms, memory=memory)
         others = np.flatnonzero(basis.places(found) < 0)
-        p, unexplained, faint = _test(seen, basis, found, others)
+        p_values, unexplained, faint = _test(evidence, basis, found, others)
         gain = rounds[-1].unexplained - unexplained if rounds else np.inf
-        done = gain < WORTH * seen.rank or len(found) >= most_found or len(rounds) == MOST_ROUNDS
-        passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate))
-        new = others[np.argsort(p)[: min(passed, most_found - len(found))]]
+        explains_little = gain < MIN_GAIN * evidence.rank
+        if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS:
+            n_new = 0
+        else:
+            n_passed = np.count_nonzero(benjamini_hochberg(p_values, rate))
+            n_new = min(int(n_passed), most_found - len(found))
+        new = others[np.argsort(p_values)[:n_new]]
         rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
         if not len(new):
             return found, rounds, faint
         rows = joined(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _reaching(found, windows):
-            wider = windows | {degree: min(int(WIDER * windows[degree]) + 1, memory)}
-            windows = wider if count_terms(families, wider) <= most_tested else windows
+            wider_delay = min(int(WIDENING * windows[degree]) + 1, memory)
+            wider = windows | {degree: wider_delay}
+            if count_terms(families, wider) <= most_tested:
+                windows = wider
 
 
 def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     """The degrees of which something was found in the outermost third of the delays tested."""
-    far = [found.largest_delays[found.degrees == degree].max(initial=-1) for degree in windows]
-    return [
-        degree
-        for delay, degree in zip(far, windows, strict=True)
-        if delay > OUTER * windows[degree]
-    ]
+    reaching = []
+    for degree, window in windows.items():
+        largest_delay = found.largest_delays[found.degrees == degree].max(initial=-1)
+        if largest_delay > OUTER_SHARE * window:
+            reaching.append(degree)
+    return reaching
 
 
 def _test(
-    seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers
+    evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers
 ) -> tuple[Floats, float, tuple[float, float]]:
     """Fit the readouts with the functions found, and test others of a basis on what the fit leaves.
 
-    Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
+    Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together, with
+    its error.
     """
-    fit = fitted(
-        seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener))
-    )
+    samples = evidence.samples
+    engine = evidence.engine
+    sum_products = partial(products, **evidence.whitener)
+    fit = fitted(engine.fold(replace(samples, basis=found), sum_products))
     if fit is None:
         raise DataError(
             "some functions found are the same on these samples; draw another sequence, or a longer one."
         )
-    c, left, gram = fit
+    c, residual_covariance, gram = fit
     root, _ = inverse_root(gram)
-    covariance, free = (
-        root.T @ left @ root,
-        seen.n_samples - len(found),
-    )  # the fit has taken its share of the residuals
-    work = partial(_residual_sums, found=found, c=c, root=root, **seen.whitener)
-    sums = seen.engine.fold(replace(seen.samples, basis=basis), work)[others] / free
-    capacity, bias, unexplained = (
-        np.sum(sums[:, :-1] ** 2, axis=1),
-        sums[:, -1] / free,
-        float(np.trace(covariance)),
-    )
-    freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
-    variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
-    p = scipy.special.chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
-    return p, unexplained, (float(np.sum(capacity - bias)), float(np.sqrt(variance)))
+    covariance = root.T @ residual_covariance @ root
+    unexplained = float(np.trace(covariance))
+
+    # The fit has taken its share of the residuals.
+    freedom_of_samples = evidence.n_samples - len(found)
+    sum_residuals = partial(_residual_sums, found=found, c=c, root=root, **evidence.whitener)
+    sums = engine.fold(replace(samples, basis=basis), sum_residuals)
+    means = sums[others] / freedom_of_samples
+    capacity = np.sum(means[:, :-1] ** 2, axis=1)
+    bias = means[:, -1] / freedom_of_samples
+
+    # Without capacity, the squares of a function's means over their bias follow a chi-squared distribution, with the
+    # effective number of directions of the residuals (Satterthwaite).
+    directions = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
+    variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
+    p_values = scipy.special.chdtrc(directions, directions * capacity / np.maximum(bias, TINY))
+    faint = float(np.sum(capacity - bias))
+    return p_values, unexplained, (faint, float(np.sqrt(max(variance, 0.0))))
 
 
 def _residual_sums(
@@ -277,8 +343,8 @@ def _residual_sums(
     """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
     total = np.zeros((len(samples.basis), root.shape[1] + 1))
     for _, u, phi, z in pieces(samples, start, stop, found, **frame):
-        e = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
-        square = to_numpy(array_namespace(e).sum(e * e, axis=1))
-        total[:, :-1] += to_numpy(samples.basis.project([(u, e)]))
+        residuals = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
+        square = to_numpy(array_namespace(residuals).sum(residuals * residuals, axis=1))
+        total[:, :-1] += to_numpy(samples.basis.project([(u, residuals)]))
         total[:, -1] += samples.basis.sum_over(u, square, power=2)
     return total

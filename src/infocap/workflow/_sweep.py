@@ -16,7 +16,7 @@ import numpy as np
 
 from .._files import axis_values, replaced
 from .._formatting import with_error
-from .._validation import made_by, whole_number, yes_or_no
+from .._validation import answers_unknown_parameters, made_by, whole_number, yes_or_no
 from .._version import __version__
 from ..basis._product import ProductBasis
 from ..designs import block_count
@@ -32,10 +32,24 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-PLAN = "sweep.json"  # the file of a sweep's folder that says what is swept, and how
-PER_TERM = ("capacity", "raw", "standard_error")
-TOTALS = ("total", "total_standard_error", "unreliable")
-TAKEN = {"by_degree", "term", "term_degree", "degree", "label", *TOTALS, *PER_TERM}
+# The file in a sweep's folder that says what is swept, and how.
+PLAN_FILE = "sweep.json"
+FORMAT = "infocap sweep 1"
+# Fields of a result that become columns of the table: one number per function, or one per setting.
+COLUMNS_PER_FUNCTION = ("capacity", "raw", "standard_error")
+COLUMNS_PER_SETTING = ("total", "total_standard_error", "unreliable")
+# Names that no parameter can have, because the table needs them.
+RESERVED_NAMES = {
+    "by_degree",
+    "term",
+    "term_degree",
+    "degree",
+    "label",
+    *COLUMNS_PER_SETTING,
+    *COLUMNS_PER_FUNCTION,
+}
+# Letters of a setting in the name of its file; what differs beyond them is told apart by a hash.
+MAX_NAME_LENGTH = 120
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +70,7 @@ class Sweep:
         for point, result in self:
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
             total = result.qualified_total or with_error(result.total, result.total_standard_error)
-            lines.append(f"  {_said(point)}: {total} of {result.maximum}{checks}")
+            lines.append(f"  {_in_words(point)}: {total} of {result.maximum}{checks}")
         return "\n".join(lines)
 
     def __len__(self) -> int:
@@ -88,47 +102,53 @@ class Sweep:
                 return result
         known = "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
         raise ParameterError(
-            f"there is no result at {_said(point) or 'no setting'}; the sweep has {known}."
+            f"there is no result at {_in_words(point) or 'no setting'}; the sweep has {known}."
         )
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, capacity of every function, by degree, and errors where the method gives them."""
         import xarray as xr
 
-        names, shape, basis = tuple(self.settings), self.shape, self.results[0].basis
+        first = self.results[0]
+        basis = first.basis
+        names = tuple(self.settings)
         columns: dict[str, tuple[tuple[str, ...], Any]] = {}
-        for name in (*TOTALS, "n_readouts", "maximum", "rank", *PER_TERM):
+        for name in (*COLUMNS_PER_SETTING, "n_readouts", "maximum", "rank", *COLUMNS_PER_FUNCTION):
             values = [getattr(result, name) for result in self.results]
-            if name not in names and not any(value is None for value in values):
-                dimensions, sizes = (
-                    ((*names, "term"), (*shape, -1)) if name in PER_TERM else (names, shape)
-                )
-                columns[name] = (dimensions, np.array(values).reshape(sizes))
+            if name in names or any(value is None for value in values):
+                continue
+            if name in COLUMNS_PER_FUNCTION:
+                columns[name] = (*names, "term"), np.array(values).reshape(*self.shape, -1)
+            else:
+                columns[name] = names, np.array(values).reshape(self.shape)
         by_degree = [np.bincount(basis.degrees, result.capacity) for result in self.results]
-        columns["by_degree"] = ((*names, "degree"), np.array(by_degree).reshape(*shape, -1))
-        made = {name: getattr(self.results[0], name) for name in ("method", "n_samples")}
-        return xr.Dataset(
-            columns,
-            coords={
-                **{name: axis_values(values) for name, values in self.settings.items()},
-                "label": ("term", np.array(basis.labels, dtype=object)),
-                "term_degree": ("term", basis.degrees),
-                "degree": np.arange(basis.max_degree + 1),
-            },
-            attrs=made | {"basis": json.dumps(basis.to_dict()), "infocap_version": __version__},
-        )
+        columns["by_degree"] = (*names, "degree"), np.array(by_degree).reshape(*self.shape, -1)
+        coordinates: dict[str, Any] = {
+            name: axis_values(values) for name, values in self.settings.items()
+        }
+        coordinates["label"] = ("term", np.array(basis.labels, dtype=object))
+        coordinates["term_degree"] = ("term", basis.degrees)
+        coordinates["degree"] = np.arange(basis.max_degree + 1)
+        attributes = {
+            "method": first.method,
+            "n_samples": first.n_samples,
+            "basis": json.dumps(basis.to_dict()),
+            "infocap_version": __version__,
+        }
+        return xr.Dataset(columns, coordinates, attributes)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per setting: its values, the total, its error, why it is unreliable, and capacity by degree."""
         table = self.to_xarray()
-        totals = table[[name for name in (*TOTALS, "maximum") if name in table]].to_dataframe()
+        names = [name for name in (*COLUMNS_PER_SETTING, "maximum") if name in table]
+        totals = table[names].to_dataframe()
         by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
-        given = {
-            name: [point[name] for point in self.points] for name in self.settings
-        }  # of their own types
-        return totals.join(by_degree).reset_index().assign(**given)
+        # The settings keep the types that they were given in.
+        settings = {name: [point[name] for point in self.points] for name in self.settings}
+        return totals.join(by_degree).reset_index().assign(**settings)
 
 
+@answers_unknown_parameters
 def sweep(
     make_system: Callable[..., System],
     settings: Mapping[str, Iterable[Any]],
@@ -141,10 +161,11 @@ def sweep(
     progress: bool = True,
     design: str | None = None,
     blocks: int | None = None,
+    weighted: bool | None = None,
     method: str | Estimator = "control-variate",
+    method_options: Mapping[str, Any] | None = None,
     constant: bool = True,
     complex_as: str | None = None,
-    method_options: Mapping[str, Any] | None = None,
     washout: int | None = None,
 ) -> Sweep:
     """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
@@ -159,6 +180,8 @@ def sweep(
         instrument and returns it.
     settings
         Values of each parameter: ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
+    basis, n_samples, seed, design, blocks, weighted
+        The functions and the inputs, as for `probe`.
     executor
         Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a `make_system` that can be
         pickled.
@@ -167,6 +190,13 @@ def sweep(
         takes further values of the settings; another basis, design, seed or method is refused.
     progress
         Show a progress bar.
+    method, method_options, constant, complex_as, washout
+        How capacities are estimated, as for `estimate`.
+
+    Returns
+    -------
+    Sweep
+        The results, and tables of them.
 
     Examples
     --------
@@ -186,47 +216,45 @@ def sweep(
         )
     made_by("basis", basis, ProductBasis, "product_basis(...)")
     n_samples = whole_number("n_samples", n_samples, 1)
+    shows_progress = yes_or_no("progress", progress)
     grid = _grid(settings)
     points = _points(grid)
     if not basis.memory:  # a sequence has no blocks
         design = design or "sobol"
         blocks = block_count(basis, n_samples, design, blocks)
-    how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
-    how |= {"method": method, "constant": constant, "complex_as": complex_as}
-    how |= {"method_options": method_options, "washout": washout}
-    files, plan = list[Path](), dict[str, Any]()
+    probe_options: dict[str, Any] = {
+        "n_samples": n_samples,
+        "design": design,
+        "blocks": blocks,
+        "weighted": weighted,
+        "seed": seed,
+        "method": method,
+        "method_options": method_options,
+        "constant": constant,
+        "complex_as": complex_as,
+        "washout": washout,
+    }
+    folder = None
     if path is not None:
-        plan = how | {
-            "system": _name(make_system),
-            "basis": basis.to_dict(),
-            "indices": hashlib.sha256(
-                np.asarray(basis.indices, dtype=np.int64).tobytes()
-            ).hexdigest()[:16],
-            "n_terms": len(basis),
-            "method": method if isinstance(method, str) else _name(method),
-            "method_options": {name: repr(value) for name, value in (method_options or {}).items()},
-            "washout": washout,
-        }
-        files = _files(Path(path), plan, points)
-    found = {number: load_result(file) for number, file in enumerate(files) if file.exists()}
-    missing = {number: point for number, point in enumerate(points) if number not in found}
-    measured = functools.partial(_measured, make_system, basis=basis, how=how)
-    quiet = not yes_or_no("progress", progress)
-    with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
-        for number, result in _run(measured, missing, chosen_executor(executor)):
-            if files:
-                folder = files[number].parent
-                if not (
-                    folder / PLAN
-                ).exists():  # with the first result: a call that never ran leaves nothing
-                    folder.mkdir(parents=True, exist_ok=True)
-                    with replaced(folder / PLAN) as beside:
-                        kept = {"format": "infocap sweep 1", "plan": plan}
-                        beside.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-                result.save(files[number])
-            found[number] = result
+        plan = probe_options | _plan_entries(make_system, basis, method, method_options)
+        folder = _SweepFolder(Path(path), plan)
+    results: dict[int, CapacityResult] = {}
+    if folder is not None:
+        for number, point in enumerate(points):
+            file = folder.file(point)
+            if file.exists():
+                results[number] = load_result(file)
+    missing = {number: point for number, point in enumerate(points) if number not in results}
+    measure = functools.partial(_measured, make_system, basis=basis, probe_options=probe_options)
+    with tqdm(
+        total=len(points), initial=len(results), desc="Sweep", disable=not shows_progress
+    ) as bar:
+        for number, result in _run(measure, missing, chosen_executor(executor)):
+            if folder is not None:
+                folder.keep(points[number], result)
+            results[number] = result
             bar.update()
-    return Sweep(grid, tuple(found[number] for number in range(len(points))))
+    return Sweep(grid, tuple(results[number] for number in range(len(points))))
 
 
 def _measured(
@@ -234,25 +262,27 @@ def _measured(
     point: dict[str, Any],
     *,
     basis: ProductBasis,
-    how: dict[str, Any],
+    probe_options: dict[str, Any],
 ) -> CapacityResult:
-    """One setting, as `probe` measures it; an error says which."""
+    """One setting, as `probe` measures it; an error says which setting."""
     try:
-        return probe(make_system(**point), basis, **how)
+        return probe(make_system(**point), basis, **probe_options)
     except Exception as problem:
-        problem.add_note(f"This happened in a sweep, at {_said(point)}.")
+        problem.add_note(f"This happened in a sweep, at {_in_words(point)}.")
         raise
 
 
 def _run(
-    measured: Any, missing: dict[int, Any], executor: Any
+    measure: Any, missing: dict[int, Any], executor: Any
 ) -> Iterator[tuple[int, CapacityResult]]:
     """The results of the missing settings by their numbers, as they come."""
     if executor is None:
-        yield from ((number, measured(point)) for number, point in missing.items())
+        for number, point in missing.items():
+            yield number, measure(point)
         return
-    executor = executor.get_executor(pure=False) if is_client(executor) else executor
-    futures = {executor.submit(measured, point): number for number, point in missing.items()}
+    if is_client(executor):
+        executor = executor.get_executor(pure=False)
+    futures = {executor.submit(measure, point): number for number, point in missing.items()}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -269,14 +299,15 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
         )
     grid = {}
     for name, values in settings.items():
-        if name in TAKEN:
+        if name in RESERVED_NAMES:
             raise ParameterError(
                 f"settings has {name!r}, the name of a column of the answer; rename it."
             )
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-        if not plain or any(value in plain[:place] for place, value in enumerate(plain)):
+        occurs_twice = any(value in plain[:place] for place, value in enumerate(plain))
+        if not plain or occurs_twice:
             raise ParameterError(
                 f"settings has {name}={list(plain)}; give at least one value, none twice."
             )
@@ -285,47 +316,85 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Every combination of the values, as keyword arguments; the last parameter varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
-def _said(point: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in point.items())
+def _in_words(point: dict[str, Any], separator: str = ", ") -> str:
+    return separator.join(f"{name}={value}" for name, value in point.items())
 
 
-def _files(folder: Path, plan: dict[str, Any], points: list[dict[str, Any]]) -> list[Path]:
-    """The file of each setting in the folder of a sweep, which must not be that of another sweep.
+def _plan_entries(
+    make_system: Callable[..., System],
+    basis: ProductBasis,
+    method: str | Estimator,
+    method_options: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """What is swept and how, as plain data that tells one sweep from another."""
+    indices = np.asarray(basis.indices, dtype=np.int64)
+    return {
+        "system": _name(make_system),
+        "basis": basis.to_dict(),
+        "indices": hashlib.sha256(indices.tobytes()).hexdigest()[:16],
+        "n_terms": len(basis),
+        "method": method if isinstance(method, str) else _name(method),
+        "method_options": {name: repr(value) for name, value in (method_options or {}).items()},
+    }
 
-    Names can be read by a person; a few digits tell apart what rounds to the same.
-    """
-    if plan["seed"] is None:
-        raise ParameterError(
-            "path= keeps a sweep that can be continued, which needs a seed: seed=1."
-        )
-    if (folder / PLAN).exists():
+
+class _SweepFolder:
+    """The folder that keeps the results of one sweep, and says in a file which sweep that is."""
+
+    def __init__(self, folder: Path, plan: dict[str, Any]) -> None:
+        self.folder = folder
+        self.plan = plan
+        if plan["seed"] is None:
+            raise ParameterError(
+                "path= keeps a sweep that can be continued, which needs a seed: seed=1."
+            )
+        if (folder / PLAN_FILE).exists():
+            self._refuse_another_sweep()
+
+    def file(self, point: dict[str, Any]) -> Path:
+        """The file of one setting, whose name a person can read; a hash tells apart what looks the same in it."""
+        allowed = [
+            letter if letter.isalnum() or letter in "=,.-+_" else "_"
+            for letter in _in_words(point, ",")
+        ]
+        name = "".join(allowed)[:MAX_NAME_LENGTH]
+        exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
+        digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
+        return self.folder / f"{name}-{digest}.nc"
+
+    def keep(self, point: dict[str, Any], result: CapacityResult) -> None:
+        """Save one result; the folder is made with the first, so that a call that never ran leaves nothing."""
+        plan_file = self.folder / PLAN_FILE
+        if not plan_file.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with replaced(plan_file) as temporary:
+                contents = json.dumps({"format": FORMAT, "plan": self.plan}, indent=1)
+                temporary.write_text(contents, encoding="utf-8")
+        result.save(self.file(point))
+
+    def _refuse_another_sweep(self) -> None:
+        plan_file = self.folder / PLAN_FILE
         try:
-            kept = dict(json.loads((folder / PLAN).read_text(encoding="utf-8"))["plan"])
+            kept = dict(json.loads(plan_file.read_text(encoding="utf-8"))["plan"])
         except (ValueError, KeyError, TypeError) as problem:
             raise DataError(
-                f"{folder / PLAN} is not the plan of a sweep ({problem}); give another."
+                f"{plan_file} is not the plan of a sweep ({problem}); give another."
             ) from None
-        ours = json.loads(json.dumps(plan))  # as a file gives it back
-        changed = [name for name in ours if kept.get(name) != ours[name]]
-        if changed:
-            said = ", ".join(
-                f"{name} {kept.get(name)!r} there and {ours[name]!r} here" for name in changed
-            )
+        wanted = json.loads(json.dumps(self.plan))  # as a file gives it back
+        differences = [
+            f"{name} {kept.get(name)!r} there and {wanted[name]!r} here"
+            for name in wanted
+            if kept.get(name) != wanted[name]
+        ]
+        if differences:
             raise DataError(
-                f"{folder} holds another sweep ({said}); give another path, or remove the folder."
+                f"{self.folder} holds another sweep ({', '.join(differences)}); give another path, or remove the "
+                "folder."
             )
-    files = []
-    for point in points:
-        said = ",".join(f"{name}={value}" for name, value in point.items())
-        plain = "".join(
-            letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said
-        )[:120]
-        exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
-        files.append(folder / f"{plain}-{hashlib.sha256(exact.encode()).hexdigest()[:8]}.nc")
-    return files
 
 
 def _name(function: Any) -> str:

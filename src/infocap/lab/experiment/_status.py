@@ -209,7 +209,7 @@ def _estimate_is_due(n_samples: int, plan: Plan, earlier_result: CapacityResult 
 
 
 def estimate_now(
-    recording: Recording, plan: Plan, growth: bool = True
+    recording: Recording, plan: Plan
 ) -> tuple[CapacityResult | None, str]:
     """Estimate capacities of what there is; return the result, or None and the reason.
 
@@ -236,7 +236,6 @@ def estimate_now(
                 basis=plan.basis,
                 nan_policy="raise" if plan.runs else "omit",
                 complex_as="split" if is_complex else None,
-                growth=growth,
             )
     except InfocapError as reason:
         return None, str(reason)

@@ -1,0 +1,93 @@
+"""Whitened coordinates of repeated measurements: centred, scaled and decorrelated, in one frame for all shots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DataError
+from ..kernels._summary import span, summarise
+from ..samples._samples import DEAD
+from ..typing import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """Coordinates z of every shot, times the root of its input's weight, so that means of products are weighted means.
+
+    The mean of z z' over the shots of an input, then over the inputs, is 1.
+    """
+
+    repeated: Floats  # (inputs, repeats, directions)
+    once: Floats  # (inputs, 1, directions)
+    weights: Floats  # (inputs,), those measured once last; the mean over the repeated ones is 1
+    scaled_weights: Floats  # (readouts, directions), zero for dead channels
+    exponent: Integers  # (readouts,): powers of two by which the readouts were divided
+    mean: Floats  # (readouts,)
+    live: np.ndarray  # which channels change
+
+
+def whiten(
+    repeated: Floats, once: Floats, constant: bool, weights: Floats | None = None
+) -> Whitened:
+    """Whiten repeated shots (inputs, repeats, readouts) and single shots (inputs, readouts).
+
+    The shots are centred and scaled before the rank is decided.
+
+    Without the constant readout centring would change the space the readouts span, so only scales are removed.
+    """
+    n_repeated, n_repeats, n_readouts = repeated.shape
+    if weights is None:
+        weights = np.ones(n_repeated + len(once))
+    else:
+        weights = weights / weights[:n_repeated].mean()
+
+    # Powers of two divide without rounding, and keep squares in the range of floating-point numbers.
+    shots = np.vstack([repeated.reshape(-1, n_readouts), once])
+    exponent = np.frexp(np.abs(shots).max(axis=0))[1]
+    shots = np.ldexp(shots, -exponent)
+    shift = shots[0] * constant
+    shots -= shift
+    live = np.abs(shots).max(axis=0) > (DEAD if constant else 0.0)
+    if not live.any():
+        raise DataError(
+            "x1 has no channel that changes from input to input; check that the device was on."
+        )
+
+    # Every input counts by its weight, however often it was measured.
+    share_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
+    share = np.concatenate([share_of_repeated, weights[n_repeated:]])
+    columns = shots[:, live]
+    if constant:
+        columns = np.column_stack([np.ones(len(shots)), columns])
+    no_targets = np.empty((len(shots), 0))
+    space = span(summarise(columns * np.sqrt(share)[:, None], no_targets, constant))
+
+    # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
+    z = (shots[:, live] - space.mean) @ space.whitening
+    second_round = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / weights.sum())).T
+    z = z @ second_round
+    scaled_weights = np.zeros((n_readouts, z.shape[1]))
+    scaled_weights[live] = space.whitening @ second_round
+    shift[live] = shift[live] + space.mean
+
+    n_shots = n_repeated * n_repeats
+    root_weights = np.sqrt(weights)[:, None, None]
+    return Whitened(
+        repeated=root_weights[:n_repeated] * z[:n_shots].reshape(n_repeated, n_repeats, -1),
+        once=root_weights[n_repeated:] * z[n_shots:, None],
+        weights=weights,
+        scaled_weights=scaled_weights,
+        exponent=exponent,
+        mean=np.ldexp(shift, exponent),
+        live=live,
+    )
+
+
+def noise_covariance(repeated: Floats) -> Floats:
+    """The covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    n_inputs, n_repeats, n_directions = repeated.shape
+    deviations = repeated - repeated.mean(axis=1, keepdims=True)
+    flat = deviations.reshape(-1, n_directions)
+    return flat.T @ flat / (n_inputs * (n_repeats - 1))

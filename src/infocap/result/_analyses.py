@@ -1,0 +1,77 @@
+"""What a recording tells besides capacities: the growth of the total, factors above the noise, drift of a reference."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from ..errors import ParameterError
+
+# Larger numbers are no measurements; squares of them would overflow in a plot or a sum.
+LARGEST_NUMBER = 1e99
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The total that the method gives for the rows measured first, and last the total of all rows."""
+
+    n_samples: tuple[int, ...]
+    total: tuple[float, ...]
+    standard_error: tuple[float, ...] | None  # None where the method gives no error bars
+
+    def __post_init__(self) -> None:
+        columns = [self.n_samples, self.total]
+        if self.standard_error is not None:
+            columns.append(self.standard_error)
+        sound = _are_equally_long_numbers(*columns) and min(self.n_samples) > 0
+        _refuse_unless(sound, self)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Malinowski's indicator function of the readouts, or the reason why there is none."""
+
+    n_repeats: int  # measurements at one constant input, which tell the noise
+    n_factors: int | None = None  # None where the indicator has no minimum
+    values: tuple[float, ...] = ()
+    problem: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.problem is not None:
+            return
+        possible = range(1, len(self.values) + 1)
+        sound = _are_equally_long_numbers(self.values) and min(self.values) >= 0
+        _refuse_unless(sound and (self.n_factors is None or self.n_factors in possible), self)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far the reference measurement moved, in units of the standard deviation of the readouts."""
+
+    time: tuple[float, ...]
+    # "s" where times were recorded, "order" where only the order of measurements is known.
+    clock: str
+    moved: tuple[float, ...]
+    size: float  # root mean square of what is more than noise
+    noise: float  # standard deviation of the noise of single measurements
+
+    def __post_init__(self) -> None:
+        sound = _are_equally_long_numbers(self.time, self.moved)
+        _refuse_unless(sound and _are_equally_long_numbers((self.size, self.noise)), self)
+
+
+def _are_equally_long_numbers(*columns: Any) -> bool:
+    """Whether all columns are equally long, hold something, and hold nothing but finite numbers."""
+    for column in columns:
+        for value in column:
+            if not isinstance(value, Real) or not abs(float(value)) < LARGEST_NUMBER:
+                return False
+    lengths = {len(column) for column in columns}
+    return len(lengths) == 1 and 0 not in lengths
+
+
+def _refuse_unless(sound: bool, analysis: object) -> None:
+    if not sound:
+        kind = type(analysis).__name__.lower()
+        raise ParameterError(
+            f"{kind} makes no sense: {str(analysis)[:120]}; give columns of as many finite numbers."
+        )

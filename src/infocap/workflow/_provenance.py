@@ -1,0 +1,46 @@
+"""Provenance: where a result comes from, kept in its metadata."""
+
+import platform
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from .._version import __version__
+from ..designs import design_fingerprint
+from ..recording._recording import Recording
+from ..result._capacity_result import CapacityResult
+
+
+def provenance(recording: Recording | None = None) -> dict[str, Any]:
+    """Return the date, the versions of the software and, of a recording, its unit, design and other metadata.
+
+    The recording's metadata hold the plan of the run, with the seed, and the names of the files that were read.
+    """
+    entries = {"estimated": datetime.now(UTC).isoformat(timespec="seconds")} | _versions()
+    if recording is None:
+        return entries
+    if recording.readout_unit:
+        entries["readout_unit"] = recording.readout_unit
+    if recording.plan:
+        entries["design"] = design_fingerprint(recording.plan)
+    return entries | recording.metadata
+
+
+def with_provenance(
+    result: CapacityResult, recording: Recording | None = None, **more: Any
+) -> CapacityResult:
+    """Return the result with its provenance, and `more` entries of it, in ``metadata["provenance"]``."""
+    entries = provenance(recording) | more
+    return replace(result, metadata=result.metadata | {"provenance": entries})
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {
+        "infocap": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "scipy": version("scipy"),
+    }
