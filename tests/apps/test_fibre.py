@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 import infocap
 from infocap.designs import former_draw
 from infocap.errors import DataError, DataWarning, ParameterError
-from infocap.photonics import Detector, Encoder, Fibre, Grid, Pulse
+from infocap.photonics import Detector, Encoder, Fibre, FibreSystem, Grid, Pulse
 from infocap.photonics._fibre import _half_steps, _step
-from infocap.systems import FibreSystem
 
 QUIET = {"phase_noise": None}
 SMOOTH = Encoder(filter="gaussian")  # no faint tails: all of the light is in the window

@@ -15,7 +15,8 @@ from test_report import Elements, words
 import infocap
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
-from infocap.report import save_card, save_gallery
+from infocap.report import card as save_card
+from infocap.report import gallery as save_gallery
 
 FULL = KINDS["two inputs, everything measured"]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -121,7 +121,7 @@ def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(browser, s
             assert words in said
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         now = infocap.lab.status(path)
-        shown = infocap.report._html.with_error(now.result.total, now.result.total_standard_error)
+        shown = infocap.lab.report._html.with_error(now.result.total, now.result.total_standard_error)
         assert shown.replace("\xa0", " ") in said
         assert problems == []
     page.locator("#unanswered").wait_for(timeout=60_000)
@@ -156,9 +156,9 @@ def test_only_who_knows_the_token_gets_an_answer(complete):
 
 def test_a_page_is_computed_again_only_when_there_is_a_new_result(complete, monkeypatch):
     calls = []
-    drawn = infocap.report._live.body
+    drawn = infocap.lab.report._live.body
     monkeypatch.setattr(
-        infocap.report._live, "body", lambda *given: calls.append(given) or drawn(*given)
+        infocap.lab.report._live, "body", lambda *given: calls.append(given) or drawn(*given)
     )
     with live(complete) as address:
         pages = [urlopen(address).read() for _ in range(3)]

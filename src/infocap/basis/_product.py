@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, reduce
+from importlib import import_module
 from itertools import pairwise
 from math import prod
 from typing import Any, Self, cast
@@ -51,6 +52,10 @@ class ProductBasis:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: HTML from the report, which is loaded by name."""
+        return str(import_module("infocap.lab.report").notebook(self))
 
     def __repr__(self) -> str:
         size = f"{len(self)} {self.family_name} functions of {self.n_inputs} inputs"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,10 @@ class Recording:
             given, n = len(getattr(self, name)), sizes.get(axis, 0)
             if given not in (0, n):
                 raise DataError(f"{name} has {given} names for {n} {what}.")
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: HTML from the report, which is loaded by name."""
+        return str(import_module("infocap.lab.report").notebook(self))
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""

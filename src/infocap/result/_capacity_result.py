@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,10 @@ class CapacityResult:
     factors: Factors | None = None
     drift: Drift | None = None
     metadata: dict[str, Any] = field(default_factory=dict)  # plain data: where the data came from
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: HTML from the report, which is loaded by name."""
+        return str(import_module("infocap.lab.report").notebook(self))
 
     def __repr__(self) -> str:
         total = self.qualified_total or with_error(self.total, self.total_standard_error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,6 +99,10 @@ class Comparison:
         import pandas as pd
 
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: HTML from the report, which is loaded by name."""
+        return str(import_module("infocap.lab.report").notebook(self))
 
     def __repr__(self) -> str:
         """Totals, degrees, and the functions that differ most, as a person wants to read them."""

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from string import Template
 from typing import Any, Self
@@ -148,6 +149,10 @@ class Plan:
     n_readouts: int | None = None
     title: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: HTML from the report, which is loaded by name."""
+        return str(import_module("infocap.lab.report").notebook(self))
 
     def __post_init__(self) -> None:
         if not self.n_inputs:

@@ -168,7 +168,7 @@ def estimate_now(
     ):  # kept in the result's checks
         try:
             split = "split" if np.iscomplexobj(recording.readouts) else None
-            nan = "raise" if plan.runs else "drop"
+            nan = "raise" if plan.runs else "omit"
             return estimate_recording(
                 recording, basis=plan.basis, nan_policy=nan, complex_as=split, growth=growth
             ), ""

@@ -2,6 +2,7 @@
 
 from ._card import card, gallery
 from ._live import live
+from ._notebook import notebook
 from ._page import page, save
 
-__all__ = ["card", "gallery", "live", "page", "save"]
+__all__ = ["card", "gallery", "live", "notebook", "page", "save"]
