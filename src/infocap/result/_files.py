@@ -27,7 +27,6 @@ FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among th
 SUFFIXES = (
     ".csv",
     ".nc",
-    ".svg",
     ".html",
 )  # what `load_result` reads: tables, NetCDF, and cards and reports
 CARRIED = re.compile(
@@ -269,7 +268,7 @@ def is_result(path: str | Path) -> bool:
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
-        if path.suffix in (".svg", ".html"):
+        if path.suffix == ".html":
             return CARRIED.search(path.read_bytes()) is not None
         with open_hdf5(path) as contents:
             return str(contents.attributes.get("format")) in FORMATS

@@ -175,7 +175,7 @@ def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port
         from ..report._live import live  # with matplotlib, which is heavy
 
         with (
-            live(store, until=until, every_s=every_s, port=port) as address,
+            live(store, until=until, port=port) as address,
             suppress(KeyboardInterrupt),
         ):
             echo(
