@@ -39,7 +39,7 @@ def one_sample_loop(
     noise = np.random.default_rng(0).standard_normal((len(u), system.encoder.n_noises))
     for k in range(len(u)):
         cells = system.encoder.cells(u[k : k + 1], noise[k : k + 1])
-        mask = system.encoder.seen(cells, system.grid, 0.0)[0][0]
+        mask = system.encoder.filtered(cells, system.grid, 0.0)[0][0]
         field = np.ones(n_points, dtype=complex)
         field[:512], field[-512:] = mask[:512], mask[512:]
         field = field * system.pulse.amplitude(frequency) * 1e-3

@@ -179,7 +179,7 @@ def html_for_notebook(shown: Any) -> str | None:
     The drawings are those of the laboratory's report, which the core does not import but looks up by name.
     """
     try:
-        renderer = import_module("infocap.lab.report._notebook")
+        renderer = import_module("infocap.lab.report")
     except ImportError:
         return None
     return str(renderer.notebook(shown))

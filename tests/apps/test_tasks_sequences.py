@@ -51,13 +51,13 @@ def test_narma_obeys_its_recursion():
 
 
 def test_a_sequence_for_which_narma_diverges_is_drawn_anew(monkeypatch):
-    from infocap.tasks._sequences import WARM_UP, _narma_series
+    from infocap.tasks._sequences import N_WARM_UP_STEPS, _narma_series
 
-    u = np.random.default_rng(4).uniform(0, 0.5, WARM_UP + 10_000)
+    u = np.random.default_rng(4).uniform(0, 0.5, N_WARM_UP_STEPS + 10_000)
     assert np.isnan(_narma_series(u, 10)[-1])
     task = narma(10, 10_000, seed=4)
     assert task.labels.max() < 2
-    assert np.any(task.inputs[:, 0] != u[WARM_UP:])
+    assert np.any(task.inputs[:, 0] != u[N_WARM_UP_STEPS:])
     monkeypatch.setattr(
         "infocap.tasks._sequences._narma_series", lambda u, order: np.full(len(u) + 1, np.nan)
     )

@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import infocap
 from infocap.errors import ParameterError
-from infocap.systems import FibreSystem, RandomFeatures
+from infocap.photonics import FibreSystem
+from infocap.systems import RandomFeatures
 from infocap.tasks import SystemFeatures, two_spirals
 
 TASK = two_spirals(600, turns=1)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -157,6 +158,25 @@ def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
     assert_allclose(noise.get_ydata(), 100 * np.sqrt(2) * 0.01)
     assert ax.get_xlabel() == label
     assert ax.get_ylim()[1] > 30
+
+
+def test_growth_has_intervals_where_errors_are_known():
+    def drawn(errors):
+        curve = SimpleNamespace(
+            n_samples=(256, 512, 1024), total=(9.0, 8.0, 7.5), standard_error=errors
+        )
+        ax = infocap.plot.growth(replace(probed(), growth=curve))
+        assert list(ax.lines[0].get_ydata()) == [9.0, 8.0, 7.5]
+        return ax
+
+    band = drawn((0.3, 0.2, 0.1)).collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx(9.0 + 1.96 * 0.3, abs=1e-3)
+    (bars,) = drawn((None, None, 0.1)).collections
+    ((low, high),) = bars.get_segments()
+    assert_allclose([low[0], high[0]], 1024)
+    assert_allclose([low[1], high[1]], [7.5 - 1.96 * 0.1, 7.5 + 1.96 * 0.1], atol=1e-4)
+    for unknown in (None, (None, None, None), (np.nan, np.nan, np.nan)):
+        assert not drawn(unknown).collections
 
 
 def test_drift_without_times_counts_measurements():

@@ -68,11 +68,14 @@ def stored_rows(path, least):
     pytest.fail(f"fewer than {least} rows after a minute")
 
 
-def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(browser, started, tmp_path):
+def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(
+    browser, started, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(infocap.lab.report._live, "REFRESH_INTERVAL_S", 0.3)
     path, problems = tmp_path / "run.db", []
     run = started(0.05)
     stored_rows(path, 5)
-    with live(path, until=1e-6, every_s=0.3) as address:
+    with live(path, until=1e-6) as address:
         page = browser.new_page(viewport={"width": 390, "height": 800})
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text))
@@ -121,7 +124,9 @@ def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(browser, s
             assert words in said
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         now = infocap.lab.status(path)
-        shown = infocap.report._html.with_error(now.result.total, now.result.total_standard_error)
+        shown = infocap.lab.report._html.with_error(
+            now.result.total, now.result.total_standard_error
+        )
         assert shown.replace("\xa0", " ") in said
         assert problems == []
     page.locator("#unanswered").wait_for(timeout=60_000)
@@ -156,10 +161,13 @@ def test_only_who_knows_the_token_gets_an_answer(complete):
 
 def test_a_page_is_computed_again_only_when_there_is_a_new_result(complete, monkeypatch):
     calls = []
-    drawn = infocap.report._live.body
-    monkeypatch.setattr(
-        infocap.report._live, "body", lambda *given: calls.append(given) or drawn(*given)
-    )
+    page_body = infocap.lab.report._live.page_body
+
+    def counted_body(*arguments):
+        calls.append(arguments)
+        return page_body(*arguments)
+
+    monkeypatch.setattr(infocap.lab.report._live, "page_body", counted_body)
     with live(complete) as address:
         pages = [urlopen(address).read() for _ in range(3)]
     assert len(calls) == 1

@@ -276,7 +276,7 @@ def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():
             r"Phase (uniform phase 0 360|as measured [\d.]+ [\d.]+) deg", texts(shown[name])
         )
     assert shown["CapacityResult"].count("<svg") == 2  # the matrix and the bars of the page
-    assert infocap.report._figures.bars(result) in shown["CapacityResult"]
+    assert infocap.lab.report._figures.bars(result) in shown["CapacityResult"]
     assert shown["Comparison"].count("<svg") == 1
 
 

@@ -12,13 +12,13 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from infocap.report._html import with_error
 from report_results import HOSTILE, KINDS, page_of
 
 import infocap
 from infocap._files import seal
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
+from infocap.lab.report._html import with_error
 from infocap.plot._style import CONSTANT, GREY
 from infocap.result import Drift, Factors, Growth
 
@@ -187,7 +187,7 @@ def test_the_misfit_is_drawn_where_the_rows_slipped():
     cells = [(float(x), float(width), fill) for x, width, kind, fill in marks if kind == "mark"]
     share = lambda inside: sum(
         width for x, width, _ in cells if (left - 5 <= x <= right + 5) == inside
-    )  # noqa: E731
+    )
     assert share(inside=True) > 5 * share(inside=False)
     ticks = {
         text: float(x)

@@ -1,4 +1,15 @@
-"""The nonlinear fibre: many pulses at once, each with as many steps and as wide a band as it needs."""
+"""The nonlinear fibre: many pulses at once, each with as many steps and as wide a band as it needs.
+
+The march, from top to bottom:
+
+- `Fibre.propagate` propagates linearly, and adds a nonlinear correction that is computed in a short
+  window around each pulse.
+- `Fibre._corrections` takes the pulses from length to length.
+- `Fibre._march` takes them to the end of a stretch, from band to band.
+- `Fibre._march_in_one_band` repeats one step for all pulses of a band, and decides pulse by pulse
+  whether the step counts, how long the next one is, and whether the band is wide enough.
+- `extrapolated_step` is the step: one Strang step, and two of half its length.
+"""
 
 from __future__ import annotations
 
@@ -13,54 +24,100 @@ from .._arrays import array_namespace, as_like, on_host, rotation, take_rows, to
 from .._validation import Checked, Finite, NotNegative, Positive, number
 from ..errors import ParameterError, warn
 from ..typing import Floats, Integers
-from ._stages import Grid, nearest, widened
+from ._stages import Grid, crop_points, pad_points
 
 # Share of a cropped window in which the field is used as it is; towards the ends it is faded out.
-FLAT = 0.8
-# The nonlinear part is tried in windows shorter by these factors, the shortest first.
-CROPS = (8, 4, 2, 1)
-# Measured over the paper's range: when a step and its two halves differ by e, the extrapolated one is off by about e²;
-# light of relative amplitude e at the edge of the band does as much. So both are held below about sqrt(tolerance).
-STEP_ERROR, EDGE_ERROR = 0.1, 1.0
-# A pulse takes steps twice as long again where their error is below this share of what is allowed.
-CALM = 0.25
-# A dispersion that moves light by less than this is no reason for a longer window.
-SPREAD_PS = 10.0
-# A stretch of fibre is halved so often at most, and the band made at most so many times as wide; then the pulse goes on
-# as it is, with a warning. The hardest pulse of the paper's range takes 1024 steps and 16 times the band.
-FINEST, WIDEST_BAND = 13, 64
+FLAT_SHARE_OF_WINDOW = 0.8
+# The nonlinear correction is tried in windows that are shorter by these factors, the shortest first.
+WINDOW_DIVISORS = (8, 4, 2, 1)
+# Measured over the paper's range: if a step and its two halves differ by e, the extrapolated one is
+# off by about e², and light of relative amplitude e at the edge of the band does as much harm. So
+# both are kept below these multiples of sqrt(tolerance).
+MAX_STEP_DIFFERENCE = 0.1
+MAX_EDGE_AMPLITUDE = 1.0
+# The next step is twice as long if the difference is below this share of what is allowed.
+LENGTHENING_SHARE = 0.25
+# Dispersion that moves light by less than this is no reason for a longer window.
+NEGLIGIBLE_SPREAD_PS = 10.0
+# Halvings of a stretch of fibre to the shortest step, and widenings of the band. Beyond them a pulse
+# goes on as it is, with a warning. The hardest pulse of the paper's range takes 1024 steps (10
+# halvings) and 16 times the band.
+MAX_HALVINGS = 13
+MAX_BAND_FACTOR = 64
+# The linear propagators of a step need its half and its quarter, so two halvings more.
+N_STEP_LENGTHS = MAX_HALVINGS + 2
+# Smaller tolerances are below the rounding of double precision.
+MIN_TOLERANCE = 1e-12
+# From this tolerance on single precision suffices for the correction; it is good to about 3e-6.
+MIN_TOLERANCE_FOR_SINGLE_PRECISION = 5e-6
 
 
 @dataclass
 class Pulses:
-    """Pulses with one band on their way through a stretch of fibre, each with a step of its own."""
+    """Pulses with one band on their way through a stretch of fibre, each with its own step."""
 
     field: Any  # Fourier coefficients (pulses, points)
-    rows: Integers  # the samples that they are
-    place: Integers  # where they are, in units of the finest step
-    level: Integers  # the next step is the stretch over 2^level
+    samples: Integers  # the samples that the pulses belong to
+    position: Integers  # where they are in the stretch, in units of the shortest step
+    halvings: Integers  # the next step is the stretch over 2^halvings
 
-    def some(self, chosen: Any) -> Pulses:
-        """Those of a mask."""
-        where = np.flatnonzero(chosen)
-        field = take_rows(self.field, as_like(where, self.field))
-        return Pulses(field, self.rows[where], self.place[where], self.level[where])
+    def select(self, mask: Any) -> Pulses:
+        """Return the pulses of a mask."""
+        rows = np.flatnonzero(mask)
+        field = take_rows(self.field, as_like(rows, self.field))
+        return Pulses(field, self.samples[rows], self.position[rows], self.halvings[rows])
+
+
+@dataclass(frozen=True)
+class IncomingLight:
+    """The light of each sample at the beginning of a stretch, to which errors are relative.
+
+    Not the light at the end: the spectrum of a compressed pulse is spread too thin.
+    """
+
+    largest_power: Floats  # of a Fourier coefficient, (samples,)
+    total_power: Floats  # (samples,)
+
+    def attenuated(self, factor: float) -> IncomingLight:
+        """Return the light after a loss."""
+        return IncomingLight(self.largest_power * factor, self.total_power * factor)
 
 
 @dataclass(frozen=True)
 class Fibre(Checked):
-    """``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``, the usual sign: beta2 < 0 is anomalous.
+    """A fibre in which light obeys ``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``.
 
-    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang steps, each beside
-    two of half its length, extrapolated; the difference of the two decides, pulse by pulse and step by step, how long
-    the next one is, and the light at the edge of the band whether the band is wide enough. `tolerance` is the error
-    aimed at, relative to the largest readout of the sample: most samples are better, the worst up to 30 times worse.
-    The nonlinear part is a correction to linear propagation, computed in the shortest window around the pulse whose
-    neglected nonlinear phase is harmless.
+    The sign of the dispersion is the usual one: beta2 < 0 is anomalous. (The paper prints the other
+    sign; totals change by about 1 at most.) The equation is solved by Strang steps, each of which
+    is compared with two steps of half its length and extrapolated. The difference decides, pulse by
+    pulse and step by step, how long the next step is, and the light at the edge of the band decides
+    whether the band is wide enough. The nonlinear part is a correction to linear propagation,
+    computed in the shortest window around the pulse whose neglected nonlinear phase is harmless.
 
+    Parameters
+    ----------
+    length_m
+        The length of the fibre.
+    beta2_ps2_per_km
+        The dispersion.
+    gamma_per_w_km
+        The nonlinearity.
+    loss_db_per_km
+        The loss alpha.
+    prechirp_length_m
+        The length of the same fibre before the amplifier, where there is only dispersion.
+    amplifier_length_m
+        The effective length inside the amplifier, which is added to the fibre's.
+    tolerance
+        The error aimed at, relative to the largest readout of the sample: most samples are better,
+        the worst up to 30 times worse.
+
+    Examples
+    --------
     >>> grid = Grid()
-    >>> field = np.exp(-((grid.frequency_thz / 0.1) ** 2))[None, :] + 0j  # Fourier coefficients of a weak pulse
-    >>> near, far = Fibre(loss_db_per_km=3.0, gamma_per_w_km=0.0).propagate(field, grid, [0.0, 1000.0])
+    >>> field = np.exp(-((grid.frequency_thz / 0.1) ** 2))[None, :] + 0j  # a weak pulse
+    >>> fibre = Fibre(loss_db_per_km=3.0, gamma_per_w_km=0.0)
+    >>> near, far = fibre.propagate(field, grid, [0.0, 1000.0])
     >>> round(float(np.sum(np.abs(far) ** 2) / np.sum(np.abs(near) ** 2)), 3)  # 3 dB
     0.501
     """
@@ -69,241 +126,340 @@ class Fibre(Checked):
     beta2_ps2_per_km: Finite = -23.0
     gamma_per_w_km: NotNegative = 1.2
     loss_db_per_km: NotNegative = 0.0
-    prechirp_length_m: NotNegative = 0.0  # the same fibre before the amplifier: dispersion only
-    amplifier_length_m: NotNegative = (
-        0.0  # effective length inside the amplifier, added to the fibre's
-    )
+    prechirp_length_m: NotNegative = 0.0
+    amplifier_length_m: NotNegative = 0.0
     tolerance: Positive = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.tolerance < 1e-12:
+        if self.tolerance < MIN_TOLERANCE:
             raise ParameterError(
                 f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more."
             )
 
     @property
     def single(self) -> bool:
-        """Whether the tolerance allows the nonlinear correction in single precision, good to about 3e-6."""
-        return self.tolerance >= 5e-6
+        """Whether the tolerance allows the nonlinear correction in single precision."""
+        return self.tolerance >= MIN_TOLERANCE_FOR_SINGLE_PRECISION
+
+    @property
+    def _gamma_per_w_m(self) -> float:
+        return self.gamma_per_w_km * 1e-3
+
+    @property
+    def _attenuation_per_m(self) -> float:
+        """The decrease of the logarithm of the power over a metre."""
+        return self.loss_db_per_km * np.log(10) / 10 * 1e-3
 
     def exponent(self, frequency_thz: Floats) -> Floats:
-        """What a metre of linear propagation adds to the logarithm of the field."""
+        """Return what a metre of linear propagation adds to the logarithm of the field."""
         omega = 2 * np.pi * frequency_thz
-        loss = self.loss_db_per_km * np.log(10) / 10 * 1e-3
-        return 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2 - loss / 2
+        dispersion = 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2
+        return dispersion - self._attenuation_per_m / 2
 
     def propagate(
-        self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any = None
+        self, field: Any, grid: Grid, lengths_m: Sequence[float], in_time: Any = None
     ) -> list[Any]:
-        """Fields (samples, points) after each of the lengths, from one propagation to the longest.
+        """Return the fields after each of the lengths, from one propagation to the longest.
 
-        `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.
+        Parameters
+        ----------
+        field
+            Fourier coefficients (samples, points).
+        grid
+            Their frequencies.
+        lengths_m
+            The lengths, increasing.
+        in_time
+            The field in time, where it is known better than from the Fourier coefficients.
+
+        Returns
+        -------
+        list of array
+            Fourier coefficients (samples, points) after each length.
         """
         lengths = [number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)]
         if not lengths or sorted(lengths) != lengths:
             raise ParameterError(f"`lengths_m={lengths}` must be one length or more, increasing.")
+        lengths = [length + self.amplifier_length_m for length in lengths]
         exponent = self.exponent(grid.frequency_thz)
         if self.prechirp_length_m:
-            field = field * as_like(np.exp(1j * exponent.imag * self.prechirp_length_m), field)
-        total = [length + self.amplifier_length_m for length in lengths]
-        out = [field * as_like(np.exp(exponent * length), field) for length in total]
-        if self.gamma_per_w_km == 0 or total[-1] == 0:
-            return out
+            chirp = np.exp(1j * exponent.imag * self.prechirp_length_m)
+            field = field * as_like(chirp, field)
+            in_time = None  # Dispersion has changed it.
+        outputs = [field * as_like(np.exp(exponent * length), field) for length in lengths]
+        if self.gamma_per_w_km == 0 or lengths[-1] == 0:
+            return outputs
+
         fourier = transforms(field)
-        if shape is None or self.prechirp_length_m:  # dispersion has moved what was known
-            shape = fourier.fft(field)
-        crop = self._crop(shape, field, grid, total[-1])
-        for n_points in np.unique(crop).tolist():
-            rows = np.flatnonzero(crop == n_points)
-            near = nearest(take_rows(shape, as_like(rows, field)), n_points)
-            start = fourier.ifft(near * as_like(_fade(n_points, grid.n_points), field))
-            for position, correction in enumerate(self._corrections(start, grid, total)):
-                out[position][as_like(rows, field)] += fourier.ifft(
-                    widened(fourier.fft(correction), grid.n_points)
-                )
-        return out
+        if in_time is None:
+            in_time = fourier.fft(field)
+        window_points = self._window_points(in_time, field, grid, lengths[-1])
+        for n_points in np.unique(window_points).tolist():
+            rows = as_like(np.flatnonzero(window_points == n_points), field)
+            cropped = crop_points(take_rows(in_time, rows), n_points)
+            fade = as_like(_fade(n_points, grid.n_points), field)
+            start = fourier.ifft(cropped * fade)
+            corrections = self._corrections(start, grid, lengths)
+            for output, correction in zip(outputs, corrections, strict=True):
+                whole_window = pad_points(fourier.fft(correction), grid.n_points)
+                output[rows] += fourier.ifft(whole_window)
+        return outputs
 
-    def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
-        """Points of the shortest window that neglects no nonlinear phase worth having, for each sample.
+    def _window_points(self, in_time: Any, field: Any, grid: Grid, length_m: float) -> Integers:
+        """Return the points of the shortest window that neglects no nonlinear phase worth having.
 
-        Leaving the field A at some times to linear propagation changes the spectral amplitude anywhere by at
-        most gamma L times the integral of |A|³ over those times, and a readout relatively by twice that.
+        Leaving the field A at some times to linear propagation changes the spectral amplitude
+        anywhere by at most gamma L times the integral of |A|³ over those times, and a readout
+        relatively by twice that.
         """
-        xp = array_namespace(shape)
-        sizes = [grid.n_points // part for part in CROPS]
-        kept = np.vstack([widened(_fade(n, grid.n_points)[None], grid.n_points) for n in sizes])
-        powers = [_power(shape)]
-        if 2 * np.pi * abs(self.beta2_ps2_per_km) * 1e-3 * length_m * grid.band_thz / 2 > SPREAD_PS:
-            far = np.exp(
-                self.exponent(grid.frequency_thz) * length_m
-            )  # may carry light out of the window
-            powers.append(_power(transforms(field).fft(field * as_like(far, field))))
-        cubes = sum((power * xp.sqrt(power)) @ as_like(1 - kept.T, power) for power in powers)
+        xp = array_namespace(in_time)
+        sizes = [grid.n_points // divisor for divisor in WINDOW_DIVISORS]
+        fades = [pad_points(_fade(n, grid.n_points)[None], grid.n_points) for n in sizes]
+        neglected = 1 - np.vstack(fades)  # share of the field, (windows, points)
+        powers = [_power(in_time)]
+        omega_at_edge = 2 * np.pi * grid.band_thz / 2
+        spread_ps = abs(self.beta2_ps2_per_km) * 1e-3 * length_m * omega_at_edge
+        if spread_ps > NEGLIGIBLE_SPREAD_PS:
+            # Dispersion may carry light out of the window.
+            propagator = as_like(np.exp(self.exponent(grid.frequency_thz) * length_m), field)
+            powers.append(_power(transforms(field).fft(field * propagator)))
+        cubes = 0.0  # sums of |A|³ over the neglected times, (samples, windows)
+        for power in powers:
+            cubes = cubes + (power * xp.sqrt(power)) @ as_like(neglected.T, power)
+        largest_amplitude = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
+        relative_cubes = to_numpy(cubes / largest_amplitude[:, None])
         step_ps = grid.window_ps / grid.n_points
-        largest = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
-        harm = (
-            2 * self.gamma_per_w_km * 1e-3 * length_m * step_ps * to_numpy(cubes / largest[:, None])
-        )
+        harm = 2 * self._gamma_per_w_m * length_m * step_ps * relative_cubes
         harmless = harm <= self.tolerance / 2
-        harmless[:, -1] = True
+        harmless[:, -1] = True  # The whole window neglects nothing.
         return np.array(sizes)[np.argmax(harmless, axis=1)]
 
     def _corrections(self, start: Any, grid: Grid, lengths: Sequence[float]) -> list[Any]:
-        """Nonlinear minus linear propagation of cropped fields, at each length: (samples, points)."""
-        xp, narrow = array_namespace(start), start.shape[1]
-        first = xp.astype(start, xp.complex64) if self.single else start
-        begin = np.zeros(first.shape[0], dtype=int)
-        groups = [Pulses(first, np.arange(len(begin)), begin, begin)]
-        exponent = self.exponent(np.fft.fftfreq(narrow, 1 / grid.band_thz))
-        power = _power(first)
-        light = to_numpy(xp.stack([xp.max(power, axis=1), xp.sum(power, axis=1)])).astype(float)
-        out, before, failed = [], 0.0, np.zeros(len(begin), dtype=bool)
+        """Return nonlinear minus linear propagation of cropped fields at each length.
+
+        `start` holds Fourier coefficients (samples, points), and so do the corrections.
+        """
+        xp = array_namespace(start)
+        n_samples, n_points = start.shape
+        field = xp.astype(start, xp.complex64) if self.single else start
+        exponent = self.exponent(np.fft.fftfreq(n_points, 1 / grid.band_thz))
+        power = _power(field)
+        powers = to_numpy(xp.stack([xp.max(power, axis=1), xp.sum(power, axis=1)])).astype(float)
+        light = IncomingLight(*powers)
+        zeros = np.zeros(n_samples, dtype=int)
+        groups = [Pulses(field, np.arange(n_samples), position=zeros, halvings=zeros)]
+        failed = np.zeros(n_samples, dtype=bool)
+        corrections = []
+        travelled = 0.0
         for length in lengths:
-            # Errors are relative to the light sent in, less what is lost: a compressed pulse is spread too thin.
-            groups = self._march(groups, length - before, grid, narrow, light, failed)
-            light = light * np.exp(2 * exponent[0].real * (length - before))
+            stretch = length - travelled
+            groups = self._march(groups, stretch, grid, n_points, light, failed)
+            light = light.attenuated(np.exp(-self._attenuation_per_m * stretch))
+            linear = field * as_like(np.exp(exponent * length), field)
             correction = xp.zeros_like(start)
-            linear = first * as_like(np.exp(exponent * length), first)
-            for one in groups:
-                rows = as_like(one.rows, start)
-                change = nearest(one.field, narrow) - take_rows(linear, rows)
-                correction[rows] = xp.astype(change, start.dtype)
-                one.place = np.zeros_like(one.place)
-            out.append(correction)
-            before = length
+            for pulses in groups:
+                rows = as_like(pulses.samples, start)
+                difference = crop_points(pulses.field, n_points) - take_rows(linear, rows)
+                correction[rows] = xp.astype(difference, start.dtype)
+                pulses.position = np.zeros_like(pulses.position)
+            corrections.append(correction)
+            travelled = length
         if failed.any():
             warn(
-                f"{failed.sum()} pulses did not reach tolerance={self.tolerance:g} with {2 ** (FINEST + 1)} steps and "
-                f"{WIDEST_BAND * grid.band_thz:g} THz; lower the power or the length."
+                f"{failed.sum()} pulses did not reach tolerance={self.tolerance:g} with "
+                f"{2 ** (MAX_HALVINGS + 1)} steps and {MAX_BAND_FACTOR * grid.band_thz:g} THz; "
+                "lower the power or the length."
             )
-        return out
+        return corrections
 
     def _march(
         self,
         groups: list[Pulses],
         stretch: float,
         grid: Grid,
-        narrow: int,
-        light: Floats,
+        n_first_points: int,
+        light: IncomingLight,
         failed: Any,
     ) -> list[Pulses]:
-        """All pulses at the end of a stretch, in groups with one band; a pulse goes on in a wider one where it must.
+        """Return all pulses at the end of a stretch, in groups with one band.
 
-        `narrow` is how many points the first band has; `light` holds the largest and the whole power of each sample at
-        the beginning of the stretch. Samples that had to go on with a larger error are marked in `failed`.
+        The groups are taken from the narrowest band to the widest, and a pulse goes on in a wider
+        band where it must. `n_first_points` is the number of points of the first band. Samples that
+        had to go on with a larger error are marked in `failed`.
         """
-        arrived, waiting = [], groups
+        arrived = []
+        waiting = groups
         while waiting:
-            n_points = min(one.field.shape[1] for one in waiting)
-            pulses = _together([one for one in waiting if one.field.shape[1] == n_points])
-            waiting = [one for one in waiting if one.field.shape[1] > n_points]
-            there, wider = self._in_one_band(pulses, stretch, grid, narrow, light, failed)
-            arrived += [_together(there)] if there else []
-            waiting += wider
+            n_points = min(group.field.shape[1] for group in waiting)
+            narrowest = _merge([group for group in waiting if group.field.shape[1] == n_points])
+            waiting = [group for group in waiting if group.field.shape[1] > n_points]
+            at_end, too_wide = self._march_in_one_band(
+                narrowest, stretch, grid, n_first_points, light, failed
+            )
+            if at_end:
+                arrived.append(_merge(at_end))
+            waiting += too_wide
         return arrived
 
-    def _in_one_band(
-        self, pulses: Pulses, stretch: float, grid: Grid, narrow: int, light: Floats, failed: Any
+    def _march_in_one_band(
+        self,
+        pulses: Pulses,
+        stretch: float,
+        grid: Grid,
+        n_first_points: int,
+        light: IncomingLight,
+        failed: Any,
     ) -> tuple[list[Pulses], list[Pulses]]:
-        """Pulses that arrived at the end of the stretch, and those that need a wider band to go on in."""
-        field, n_points = pulses.field, pulses.field.shape[1]
-        xp = array_namespace(field)
-        table = as_like(
-            _half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field
-        )
-        strength = self.gamma_per_w_km * 1e-3 * stretch * 0.5 ** np.arange(FINEST + 2)[:, None]
-        strength = as_like(strength, xp.real(field))
-        allowed = STEP_ERROR**2 * self.tolerance * 0.25 ** np.arange(FINEST + 1)
-        loss = 2 * self.exponent(np.zeros(1))[0].real * stretch / 2**FINEST
-        edge = slice(3 * n_points // 8, 5 * n_points // 8)
-        arrived, wider = [], []
-        while len(pulses.rows):
-            best, apart = _step(field, pulses.level, table, strength)
-            numbers = xp.stack(
-                [xp.max(_power(apart), axis=1), xp.sum(_power(best[:, edge]), axis=1)]
+        """Return pulses at the end of the stretch, and those that need a wider band to go on."""
+        n_points = pulses.field.shape[1]
+        xp = array_namespace(pulses.field)
+        spacing_thz = grid.band_thz / n_first_points
+        propagators = linear_half_steps(self, n_points, spacing_thz, stretch, N_STEP_LENGTHS)
+        propagators = as_like(propagators, pulses.field)
+        phases = self._gamma_per_w_m * stretch * 0.5 ** np.arange(N_STEP_LENGTHS)[:, None]
+        phases = as_like(phases, xp.real(pulses.field))
+        # A step that is half as long may differ by half as much, for errors add up.
+        step_limits = MAX_STEP_DIFFERENCE**2 * self.tolerance * 0.25 ** np.arange(MAX_HALVINGS + 1)
+        edge_limit = MAX_EDGE_AMPLITUDE**2 * self.tolerance
+        edge = slice(3 * n_points // 8, 5 * n_points // 8)  # the highest frequencies
+        n_units = 2**MAX_HALVINGS  # shortest steps in the stretch
+        log_loss = -self._attenuation_per_m * stretch / n_units
+        can_widen = n_points < MAX_BAND_FACTOR * n_first_points
+        arrived = []
+        too_wide = []
+        while len(pulses.samples):
+            after, difference = extrapolated_step(
+                pulses.field, pulses.halvings, propagators, phases
             )
-            left = np.exp(loss * (pulses.place + 2.0 ** (FINEST - pulses.level)))
-            error, beyond = to_numpy(numbers).astype(float) / (light[:, pulses.rows] * left)
-            limit = allowed[pulses.level]
-            rough, cut = error > limit, beyond > EDGE_ERROR**2 * self.tolerance
-            shorter = rough & (pulses.level < FINEST)
-            wide = cut & (n_points < WIDEST_BAND * narrow)
-            moved = ~shorter & ~wide
-            failed[pulses.rows] |= moved & (rough | cut)
-            field = pulses.field = (
-                best if moved.all() else xp.where(as_like(moved, best)[:, None], best, field)
+            # Both errors, relative to the light that came in, less what was lost on the way.
+            errors = xp.stack(
+                [xp.max(_power(difference), axis=1), xp.sum(_power(after[:, edge]), axis=1)]
             )
-            pulses.place = pulses.place + np.where(moved, 2 ** (FINEST - pulses.level), 0)
-            calm = moved & (error <= CALM**2 * limit) & (pulses.level > 0)
-            calm &= (
-                pulses.place % 2 ** (FINEST - pulses.level + 1) == 0
-            )  # longer steps begin at their own places
-            pulses.level = pulses.level + (shorter & ~wide) - calm
-            done = pulses.place >= 2**FINEST
-            arrived += [pulses.some(done)] if done.any() else []
-            if wide.any():
-                wider.append(pulses.some(wide))
-                wider[-1].field = widened(wider[-1].field, 2 * n_points)
-            if (done | wide).any():
-                pulses = pulses.some(~done & ~wide)
-                field = pulses.field
-        return arrived, wider
+            step_error, edge_error = to_numpy(errors).astype(float)
+            step_units = 2 ** (MAX_HALVINGS - pulses.halvings)
+            remaining_light = np.exp(log_loss * (pulses.position + step_units))
+            step_error = step_error / (light.largest_power[pulses.samples] * remaining_light)
+            edge_error = edge_error / (light.total_power[pulses.samples] * remaining_light)
+
+            # A pulse takes the step, or tries a shorter one, or needs a wider band first.
+            step_limit = step_limits[pulses.halvings]
+            is_rough = step_error > step_limit
+            is_cut = edge_error > edge_limit
+            must_widen = is_cut & can_widen
+            must_shorten = is_rough & (pulses.halvings < MAX_HALVINGS) & ~must_widen
+            moved = ~must_shorten & ~must_widen
+            failed[pulses.samples] |= moved & (is_rough | is_cut)
+            if moved.all():
+                pulses.field = after
+            else:
+                pulses.field = xp.where(as_like(moved, after)[:, None], after, pulses.field)
+            pulses.position = pulses.position + np.where(moved, step_units, 0)
+
+            # Longer steps begin at multiples of their own length.
+            is_calm = step_error <= LENGTHENING_SHARE**2 * step_limit
+            fits_longer_step = pulses.position % (2 * step_units) == 0
+            lengthen = moved & is_calm & (pulses.halvings > 0) & fits_longer_step
+            pulses.halvings = pulses.halvings + must_shorten - lengthen
+
+            at_end = pulses.position >= n_units
+            if at_end.any():
+                arrived.append(pulses.select(at_end))
+            if must_widen.any():
+                widened = pulses.select(must_widen)
+                widened.field = pad_points(widened.field, 2 * n_points)
+                too_wide.append(widened)
+            if (at_end | must_widen).any():
+                pulses = pulses.select(~at_end & ~must_widen)
+        return arrived, too_wide
 
 
-def _step(field: Any, level: Integers, table: Any, strength: Any) -> tuple[Any, Any]:
-    """One step of each pulse, extrapolated, and how far it is from two steps of half its length.
+def extrapolated_step(
+    field: Any, halvings: Integers, propagators: Any, phases: Any
+) -> tuple[Any, Any]:
+    """Return one step of each pulse, extrapolated, and how far it is from two steps of half its length.
 
-    `level` says how often the stretch is halved for a pulse's step; `table` holds linear propagation over half of such
-    a step and `strength` the nonlinear phase per power over a whole one, for every level.
+    The error of a Strang step falls as the third power of its length, so two half steps have a
+    quarter of it, and adding a third of the difference removes it.
+
+    Parameters
+    ----------
+    field
+        Fourier coefficients (pulses, points).
+    halvings
+        How often the stretch is halved for each pulse's step, (pulses,).
+    propagators
+        Linear propagation over half of a step, for each number of halvings, (steps, points).
+    phases
+        Nonlinear phase per power over a whole step, for each number of halvings, (steps, 1).
+
+    Returns
+    -------
+    tuple of array
+        The field after the step, and a third of the difference.
     """
-    there = as_like(
-        level[:1] if (level == level[0]).all() else level, field
-    )  # no copies where all steps are alike
-    half, quarter, whole = (
-        take_rows(table, there),
-        take_rows(table, there + 1),
-        take_rows(strength, there),
-    )
-    coarse = _turned(field * half, whole) * half
-    fine = _turned(_turned(field * quarter, whole / 2) * half, whole / 2) * quarter
-    apart = (fine - coarse) / 3
-    return fine + apart, apart
+    # Where all steps are alike, a single row serves all pulses without a copy.
+    all_alike = (halvings == halvings[0]).all()
+    steps = as_like(halvings[:1] if all_alike else halvings, field)
+    half = take_rows(propagators, steps)
+    quarter = take_rows(propagators, steps + 1)
+    phase = take_rows(phases, steps)
+    coarse = _with_nonlinear_phase(field * half, phase) * half
+    middle = _with_nonlinear_phase(field * quarter, phase / 2) * half
+    fine = _with_nonlinear_phase(middle, phase / 2) * quarter
+    difference = (fine - coarse) / 3
+    return fine + difference, difference
 
 
 @lru_cache(maxsize=64)
-def _half_steps(fibre: Fibre, n_points: int, spacing: float, stretch: float, levels: int) -> Any:
-    """Linear propagation over half of a step, for the steps of every level: (levels, points)."""
-    exponent = fibre.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing)))
-    return np.exp(exponent * (stretch * 0.5 ** np.arange(1, levels + 1)[:, None]))
+def linear_half_steps(
+    fibre: Fibre, n_points: int, spacing_thz: float, stretch: float, n_lengths: int
+) -> Any:
+    """Return linear propagation over half of a step, for steps of a stretch over 1, 2, 4, ...
+
+    The propagators (lengths, points) are factors for Fourier coefficients.
+    """
+    exponent = fibre.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing_thz)))
+    half_steps = stretch * 0.5 ** np.arange(1, n_lengths + 1)
+    return np.exp(exponent * half_steps[:, None])
 
 
-def _turned(field: Any, strength: Any) -> Any:
-    """The spectrum after the nonlinear phase, which light takes up in time by its own power."""
+def _with_nonlinear_phase(field: Any, phase_per_power: Any) -> Any:
+    """Return Fourier coefficients after the phase that light takes up in time by its own power."""
     fourier = transforms(field)
-    shape = fourier.fft(field)
-    shape *= rotation(strength * _power(shape))
-    return fourier.ifft(shape)
+    in_time = fourier.fft(field)
+    in_time *= rotation(phase_per_power * _power(in_time))
+    return fourier.ifft(in_time)
 
 
-def _together(groups: list[Pulses]) -> Pulses:
+def _merge(groups: list[Pulses]) -> Pulses:
+    """Return the pulses of several groups with one band as one group."""
     if len(groups) == 1:
         return groups[0]
-    field = array_namespace(groups[0].field).concat([one.field for one in groups], axis=0)
-    numbers = ([getattr(one, name) for one in groups] for name in ("rows", "place", "level"))
-    return Pulses(field, *map(np.concatenate, numbers))
+    xp = array_namespace(groups[0].field)
+    return Pulses(
+        field=xp.concat([group.field for group in groups], axis=0),
+        samples=np.concatenate([group.samples for group in groups]),
+        position=np.concatenate([group.position for group in groups]),
+        halvings=np.concatenate([group.halvings for group in groups]),
+    )
 
 
 def _power(field: Any) -> Any:
+    """Return |A|², by the quickest way of each kind of array."""
     if on_host(field):
         return field.real**2 + field.imag**2  # without the square root that abs takes
-    return array_namespace(field).abs(field) ** 2  # in fewer steps, which is what takes time there
+    # On a device the number of operations counts, not their cost.
+    return array_namespace(field).abs(field) ** 2
 
 
 def _fade(n_points: int, n_total: int) -> Floats:
-    """1 in the middle of a cropped window, falling to 0 at its ends; no fading when nothing is cropped."""
+    """Return 1 in the middle of a cropped window, falling to 0 at its ends.
+
+    Where nothing is cropped there is no fading.
+    """
     if n_points == n_total:
         return np.ones(n_points)
     distance = np.abs(np.fft.fftfreq(n_points) * 2)
-    ramp = np.clip((distance - FLAT) / (1 - FLAT), 0.0, 1.0)
+    ramp = np.clip((distance - FLAT_SHARE_OF_WINDOW) / (1 - FLAT_SHARE_OF_WINDOW), 0.0, 1.0)
     return np.cos(np.pi / 2 * ramp) ** 2

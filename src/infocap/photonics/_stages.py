@@ -1,9 +1,9 @@
-"""The stages of the photonic experiment beside the fibre: raster, pulse, encoder and detector."""
+"""The stages of the photonic experiment other than the fibre: raster, pulse, encoder and detector."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,19 +14,26 @@ from ..errors import ParameterError, warn
 from ..typing import Floats, Integers
 
 SPEED_OF_LIGHT_NM_THZ = 299_792.458
-# The spectral filter's phase noise lives on a raster of 1 GHz, as in the authors' program, whatever the grid.
-# It spans ±512 GHz, more than the filter and the spectrum analyser see.
+# Wavelength of the carrier, as in the paper.
+CARRIER_NM = 1550.0
+# Number of cells of 1 GHz. The spectral filter's phase noise lives on this raster, as in the
+# authors' program, whatever the grid. It spans ±512 GHz, more than filter and spectrum analyser see.
 N_CELLS = 1024
+# Offset of the cells from the carrier, in the order of the Fourier transform.
 CELLS_GHZ = np.fft.fftfreq(N_CELLS, 1 / N_CELLS)
-# Time-bandwidth product of a sech pulse: full widths at half maximum of its power in time and in frequency.
+# Time-bandwidth product of a sech pulse: full widths at half maximum of its power in time and in
+# frequency.
 TIME_BANDWIDTH = 0.315
 # Full width at half maximum of sech²(t) in units of its time constant, 2 arcosh(sqrt 2).
 FWHM_OF_SECH = 1.7627471740390859
 # Full width at half maximum of a Gaussian in units of its standard deviation, 2 sqrt(2 ln 2).
 FWHM_OF_GAUSSIAN = 2.3548200450309493
 # The paper goes up to 7.1 dBm; from here on a number of milliwatts is the likelier explanation.
-LOUDEST_DBM = 12.0
-# Full width at half maximum of the Gaussian that rounds the edges of the filter "smooth", relative to its own.
+MAX_PLAUSIBLE_DBM = 12.0
+# 10 W; more is certainly a number of milliwatts.
+MAX_DBM = 40.0
+# Full width at half maximum of the Gaussian that rounds the edges of the filter "smooth", relative
+# to the width of the filter.
 SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
 Filter = Annotated[str | None, partial(one_of, options=(*FILTERS, None))]
@@ -37,9 +44,18 @@ PhaseNoise = Annotated[str | None, partial(one_of, options=("cell", "bin", None)
 class Grid(Checked):
     """Frequencies around the carrier, in the order of the fast Fourier transform.
 
-    The spacing is 1 / `window_ps`; the window is a whole multiple of 1000 ps, so that the points include the
-    1 GHz raster. Physical answers do not depend on the grid: they are read at the raster's points.
+    Physical answers do not depend on the grid: they are read at the points of the 1 GHz raster.
 
+    Parameters
+    ----------
+    window_ps
+        The length of the window in time, a whole multiple of 1000 ps, so that the points include
+        the 1 GHz raster. Its inverse is the spacing of the frequencies.
+    band_thz
+        The width of the band.
+
+    Examples
+    --------
     >>> Grid().n_points, Grid(band_thz=2.048).n_points
     (1024, 2048)
     """
@@ -51,10 +67,12 @@ class Grid(Checked):
         super().__post_init__()
         per_cell = self.window_ps * 1e-3
         doublings = np.log2(self.band_thz * 1e3 / N_CELLS)
-        if per_cell != int(per_cell) or doublings < 0 or doublings != int(doublings):
+        fits = per_cell == int(per_cell) and doublings >= 0 and doublings == int(doublings)
+        if not fits:
             raise ParameterError(
-                f"window_ps={self.window_ps:g} and band_thz={self.band_thz:g} do not fit the 1 GHz raster; "
-                "the window can be 1000, 2000, ... ps and the band 1.024, 2.048, 4.096, ... THz."
+                f"window_ps={self.window_ps:g} and band_thz={self.band_thz:g} do not fit the 1 GHz "
+                "raster; the window can be 1000, 2000, ... ps and the band 1.024, 2.048, 4.096, "
+                "... THz."
             )
 
     @property
@@ -79,7 +97,7 @@ class Grid(Checked):
 
 
 def ghz_per_nm(wavelength_nm: float) -> float:
-    """How many GHz of frequency are 1 nm of wavelength, near a wavelength.
+    """Return how many GHz of frequency are 1 nm of wavelength, near a wavelength.
 
     >>> round(ghz_per_nm(1550.0), 1)
     124.8
@@ -89,88 +107,131 @@ def ghz_per_nm(wavelength_nm: float) -> float:
 
 @dataclass(frozen=True)
 class Pulse(Checked):
-    """A(t) = sqrt(P_peak) sech(t / tau), at the average power that the unmasked pulse train has.
+    """A pulse A(t) = sqrt(P_peak) sech(t / tau).
 
+    Parameters
+    ----------
+    power_dbm
+        The average power that the unmasked pulse train has after the amplifier.
+    width_nm
+        The full width at half maximum of the power spectrum.
+    wavelength_nm
+        The wavelength of the carrier.
+    repetition_mhz
+        The repetition rate of the laser.
+
+    Examples
+    --------
     >>> round(Pulse(power_dbm=7.1).peak_power_w, 1)
     107.4
     """
 
     power_dbm: Finite = 6.6
-    width_nm: Positive = 0.6  # FWHM of the power spectrum
-    wavelength_nm: Positive = 1550.0
+    width_nm: Positive = 0.6
+    wavelength_nm: Positive = CARRIER_NM
     repetition_mhz: Positive = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.power_dbm > 40:
+        if self.power_dbm > MAX_DBM:
             raise ParameterError(
                 f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW."
             )
-        if self.power_dbm > LOUDEST_DBM:
+        if self.power_dbm > MAX_PLAUSIBLE_DBM:
             warn(
-                f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm, and the model has no "
-                "Raman scattering and no higher-order dispersion; give less, in dBm and not in mW."
+                f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm, "
+                "and the model has no Raman scattering and no higher-order dispersion; give less, "
+                "in dBm and not in mW."
             )
 
     @property
     def duration_ps(self) -> float:
         """Full width at half maximum of the power."""
-        return TIME_BANDWIDTH / (self.width_nm * ghz_per_nm(self.wavelength_nm) * 1e-3)
+        width_thz = self.width_nm * ghz_per_nm(self.wavelength_nm) * 1e-3
+        return TIME_BANDWIDTH / width_thz
 
     @property
     def time_constant_ps(self) -> float:
-        """tau of sech(t / tau)."""
+        """The time constant tau of sech(t / tau)."""
         return self.duration_ps / FWHM_OF_SECH
 
     @property
     def peak_power_w(self) -> float:
         """Peak power, the energy of a pulse over twice its time constant."""
-        energy_w_ps = 10 ** (self.power_dbm / 10) * 1e-3 / (self.repetition_mhz * 1e6) * 1e12
+        average_power_w = 10 ** (self.power_dbm / 10) * 1e-3
+        energy_w_ps = average_power_w / (self.repetition_mhz * 1e6) * 1e12
         return energy_w_ps / (2 * self.time_constant_ps)
 
     def amplitude(self, frequency_thz: Floats) -> Floats:
-        """The spectral amplitude in sqrt(W) ps."""
+        """Return the spectral amplitude in sqrt(W) ps."""
         x = np.pi**2 * self.time_constant_ps * np.abs(frequency_thz)
         sech = 2 * np.exp(-x) / (1 + np.exp(-2 * x))
         return np.pi * self.time_constant_ps * np.sqrt(self.peak_power_w) * sech
 
     @property
     def density_unit(self) -> float:
-        """mW / nm of average power in 1 W ps² of spectral amplitude squared."""
+        """Average power density in mW / nm for 1 W ps² of spectral amplitude squared."""
         return self.repetition_mhz * 1e6 * 1e-24 * ghz_per_nm(self.wavelength_nm) * 1e9 * 1e3
 
 
-def nearest(array: Any, n_points: int) -> Any:
-    """The points next to zero, from an array in the order of the Fourier transform."""
+def crop_points(array: Any, n_points: int) -> Any:
+    """Return the points next to zero of an array in the order of the Fourier transform."""
     half = n_points // 2
     return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
 
 
-def widened(array: Any, n_points: int, value: float = 0.0) -> Any:
-    """More points far from zero, all of this value, for an array in the order of the Fourier transform."""
-    xp = array_namespace(array)
+def pad_points(array: Any, n_points: int, value: float = 0.0) -> Any:
+    """Return an array in the order of the Fourier transform with more points far from zero.
+
+    All of the new points have the same value.
+    """
     half = array.shape[1] // 2
-    far = xp.full(
-        (array.shape[0], n_points - 2 * half), value, dtype=array.dtype, device=array.device
-    )
-    return xp.concat([array[:, :half], far, array[:, half:]], axis=1) if far.shape[1] else array
+    n_new = n_points - 2 * half
+    if n_new == 0:
+        return array
+    xp = array_namespace(array)
+    shape = (array.shape[0], n_new)
+    new_points = xp.full(shape, value, dtype=array.dtype, device=array.device)
+    return xp.concat([array[:, :half], new_points, array[:, half:]], axis=1)
 
 
 @dataclass(frozen=True)
 class Encoder(Checked):
-    """Field mask sign(u) sqrt(abs(u)) in equal spectral bins, smoothed by the instrument's own filter.
+    """A spectral filter that writes the inputs into equal bins of the spectrum.
 
-    Input k is written into every bin b with b mod n_inputs = k, counted from short to long wavelength: two
-    inputs alternate, five come in sequence, four times. Outside its span the filter transmits. With 0 there,
-    u -> -u would be an exact symmetry and all odd degrees would vanish.
+    The field mask is sign(u) sqrt(abs(u)), smoothed by the instrument's own filter. Input k is
+    written into every bin b with b mod n_inputs = k, counted from short to long wavelength: two
+    inputs alternate, five come in sequence, four times. Outside its span the filter transmits all
+    light; if it transmitted none, u -> -u would be an exact symmetry and all odd degrees would
+    vanish.
 
-    Phase noise is drawn for each 1 GHz cell (the authors' program) or for each bin (the paper's text), on a
-    raster that does not depend on the grid.
+    Parameters
+    ----------
+    n_inputs
+        The number of inputs.
+    n_bins
+        The number of bins.
+    span_nm
+        The width of all bins together.
+    filter
+        The shape of the instrument's own filter: ``"flat-top"``, ``"gaussian"``, ``"smooth"`` (a
+        flat top with rounded edges) or None.
+    filter_ghz
+        The full width at half maximum of that filter.
+    phase_noise
+        Whether random phases are drawn for each 1 GHz ``"cell"`` (the authors' program), for each
+        ``"bin"`` (the paper's text), or not at all (None). They do not depend on the grid.
+    phase_noise_rad
+        The standard deviation of the random phases.
+    exponent_spread, phase_spread_rad
+        A real filter is not calibrated equally well in all bins: a bin transmits the power
+        T = abs(u) raised to 1 + `exponent_spread` c, and turns the phase by `phase_spread_rad`
+        c (1 - T), where each bin has a standard normal number c of its own.
+    calibration_seed
+        Of the numbers c, which belong to the device and are no noise.
 
-    A real filter is not calibrated equally well in all bins. A bin transmits the power T = abs(u) raised to
-    1 + `exponent_spread` c, and turns the phase by `phase_spread_rad` c (1 - T), where each bin has a standard normal
-    number c of its own that `calibration_seed` fixes for good: it belongs to the device, and is no noise.
-
+    Examples
+    --------
     >>> Encoder(n_inputs=2).n_bins
     20
     >>> Encoder(n_inputs=3)
@@ -181,9 +242,8 @@ class Encoder(Checked):
     n_inputs: Count = 5
     n_bins: Count = 20
     span_nm: Positive = 2.5
-    wavelength_nm: Positive = 1550.0
     filter: Filter = "flat-top"
-    filter_ghz: Positive = 12.0  # full width at half maximum
+    filter_ghz: Positive = 12.0
     phase_noise: PhaseNoise = "cell"
     phase_noise_rad: NotNegative = 0.0015 * 2 * np.pi
     exponent_spread: NotNegative = 0.0
@@ -193,158 +253,207 @@ class Encoder(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_bins % self.n_inputs:
-            fitting = [q for q in range(1, self.n_bins + 1) if self.n_bins % q == 0]
+            divisors = [q for q in range(1, self.n_bins + 1) if self.n_bins % q == 0]
             raise ParameterError(
-                f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; it can be one of {fitting}."
-            )
-        if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS:
-            raise ParameterError(
-                f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz."
+                f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; "
+                f"it can be one of {divisors}."
             )
 
-    @cached_property
-    def bin_of_cell(self) -> Integers:
-        """The bin that each 1 GHz cell lies in; `n_bins` outside the span."""
-        offset_nm = -CELLS_GHZ / ghz_per_nm(self.wavelength_nm)
+    def bin_of_cell(self, wavelength_nm: float = CARRIER_NM) -> Integers:
+        """Return the bin that each 1 GHz cell lies in; `n_bins` stands for outside the span."""
+        offset_nm = -CELLS_GHZ / ghz_per_nm(wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
-        return np.where(bins >= 0, np.minimum(bins, self.n_bins), self.n_bins)
+        inside = (bins >= 0) & (bins < self.n_bins)
+        return np.where(inside, bins, self.n_bins)
 
     @property
     def n_noises(self) -> int:
         """How many random phases a sample needs."""
         return {"cell": N_CELLS, "bin": self.n_bins, None: 0}[self.phase_noise]
 
-    def cells(self, u: Any, noise: Any | None) -> Any:
-        """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
-        xp, cells = array_namespace(u), as_like(self.bin_of_cell, u)
-        each = xp.take(
-            u, as_like(np.arange(self.n_bins) % self.n_inputs, u), axis=1
-        )  # (samples, bins)
-        calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
-        power = xp.abs(each) ** as_like(1 + self.exponent_spread * calibration, u)
-        turned = rotation((1 - power) * as_like(self.phase_spread_rad * calibration, u))
-        # one more column: the transmission outside
-        amplitude = xp.concat(
-            [xp.sign(each) * xp.sqrt(power) * turned, xp.ones_like(turned[:, :1])], axis=1
-        )
-        mask = xp.take(amplitude, cells, axis=1)
-        if noise is not None and self.phase_noise is not None:
-            phase = self.phase_noise_rad * noise
-            if self.phase_noise == "bin":
-                phase = xp.take(xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1), cells, axis=1)
-            mask = mask * rotation(phase)
-        return mask
+    def cells(self, u: Any, noise: Any | None, wavelength_nm: float = CARRIER_NM) -> Any:
+        """Return what is written into each 1 GHz cell, before the instrument's own filter.
 
-    def seen(self, mask: Any, grid: Grid, *offsets: float) -> list[Any]:
-        """The cells seen through the instrument's filter, at the points of the grid plus each offset, in spacings."""
-        xp, fourier, per_cell = array_namespace(mask), transforms(mask), grid.points_per_cell
-        spectrum, out = fourier.fft(mask), []
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs).
+        noise
+            Standard normal numbers (samples, n_noises), or None.
+        wavelength_nm
+            The wavelength of the carrier.
+
+        Returns
+        -------
+        array
+            Complex transmissions (samples, cells).
+        """
+        xp = array_namespace(u)
+        bins = as_like(self.bin_of_cell(wavelength_nm), u)
+        input_of_bin = as_like(np.arange(self.n_bins) % self.n_inputs, u)
+        values = xp.take(u, input_of_bin, axis=1)  # (samples, bins)
+        calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
+        power = xp.abs(values) ** as_like(1 + self.exponent_spread * calibration, u)
+        phase_per_loss = as_like(self.phase_spread_rad * calibration, u)
+        amplitude = xp.sign(values) * xp.sqrt(power) * rotation((1 - power) * phase_per_loss)
+        outside = xp.ones_like(amplitude[:, :1])
+        mask = xp.take(xp.concat([amplitude, outside], axis=1), bins, axis=1)
+        if noise is None or self.phase_noise is None:
+            return mask
+        phase = self.phase_noise_rad * noise
+        if self.phase_noise == "bin":
+            no_phase_outside = xp.zeros_like(u[:, :1])
+            phase = xp.take(xp.concat([phase, no_phase_outside], axis=1), bins, axis=1)
+        return mask * rotation(phase)
+
+    def filtered(self, cells: Any, grid: Grid, *offsets: float) -> list[Any]:
+        """Return the cells as the instrument's own filter smooths them, on the grid.
+
+        Parameters
+        ----------
+        cells
+            Transmissions (samples, cells).
+        grid
+            At whose points the mask is wanted.
+        *offsets
+            Shifts of these points, in units of their spacing.
+
+        Returns
+        -------
+        list of array
+            For each offset a mask (samples, points).
+        """
+        xp = array_namespace(cells)
+        fourier = transforms(cells)
+        per_cell = grid.points_per_cell
+        spectrum = fourier.fft(cells)
+        masks = []
         for offset in offsets:
-            places = [(step + offset) / per_cell for step in range(per_cell)]
-            responses = [
-                as_like(_response(self.filter, self.filter_ghz, one), mask) for one in places
-            ]
-            parts = [fourier.ifft(spectrum * response) for response in responses]
-            whole = (
-                xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
-                if per_cell > 1
-                else parts[0]
-            )
-            out.append(widened(whole, grid.n_points, 1.0))
-        return out
+            columns = []
+            for step in range(per_cell):
+                position = (step + offset) / per_cell  # in cells, from the centre of a cell
+                response = as_like(_response(self.filter, self.filter_ghz, position), cells)
+                columns.append(fourier.ifft(spectrum * response))
+            if per_cell == 1:
+                mask = columns[0]
+            else:
+                mask = xp.reshape(xp.stack(columns, axis=-1), (cells.shape[0], -1))
+            masks.append(pad_points(mask, grid.n_points, 1.0))
+        return masks
 
 
 @cache
 def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
-    """Fourier transform of what each cell contributes to a point `offset` cells above the centre of cell 0."""
+    """Return the Fourier transform of what each cell contributes to one point.
+
+    The point lies `offset` cells above the centre of cell 0.
+    """
     distance = CELLS_GHZ + offset
     if name is None:
-        return np.fft.fft((np.abs(distance) < 0.5) + 0.5 * (np.abs(distance) == 0.5))
-    above, below = (cumulative(name, distance + half, width_ghz) for half in (0.5, -0.5))
+        inside = np.abs(distance) < 0.5
+        on_the_edge = np.abs(distance) == 0.5
+        return np.fft.fft(inside + 0.5 * on_the_edge)
+    above = cumulative(name, distance + 0.5, width_ghz)
+    below = cumulative(name, distance - 0.5, width_ghz)
     return np.fft.fft(above - below)
 
 
 def cumulative(name: str, x: Floats, width: float) -> Floats:
-    """A filter's response, integrated up to x; `width` is its full width at half maximum."""
+    """Return a filter's response, integrated up to x; `width` is its full width at half maximum."""
     from scipy.special import ndtr
 
     if name == "flat-top":  # a moving average
         return np.clip(x / width + 0.5, 0.0, 1.0)
     if name == "gaussian":
         return ndtr(x * FWHM_OF_GAUSSIAN / width)
-    deviation = (
-        SMOOTHING * width / FWHM_OF_GAUSSIAN
-    )  # a moving average, smoothed by a narrower Gaussian
-    z = np.stack([x + width / 2, x - width / 2]) / deviation
-    upper, lower = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
-    return (upper - lower) / width
+    # A moving average, smoothed by a narrower Gaussian.
+    deviation = SMOOTHING * width / FWHM_OF_GAUSSIAN
+    upper = _integral_of_ndtr((x + width / 2) / deviation)
+    lower = _integral_of_ndtr((x - width / 2) / deviation)
+    return (deviation * upper - deviation * lower) / width
+
+
+def _integral_of_ndtr(z: Floats) -> Floats:
+    """Return the normal distribution function, integrated up to z."""
+    from scipy.special import ndtr
+
+    return z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
 @dataclass(frozen=True)
 class Detector(Checked):
-    """Power density in mW / nm at equal steps of wavelength, interpolated linearly from the 1 GHz raster.
+    """A spectrum analyser: power density in mW / nm at equal steps of wavelength.
 
-    Noise is drawn anew for every measurement: `additive_fraction` of the unmasked pulse's peak density,
-    `additive_mw_per_nm` of any, and `relative` to each reading. Then readings below `floor_mw_per_nm` are
-    lifted to it, and all are rounded to `quantum_db` steps.
+    Readings are interpolated linearly from the 1 GHz raster. Noise is drawn anew for every
+    measurement.
 
-    >>> Detector().readout_wavelength_nm[[0, -1]]
-    array([1548.25, 1551.75])
-    >>> len(Detector(step_nm=0.1).readout_wavelength_nm)
+    Parameters
+    ----------
+    span_nm
+        The distance of the first and the last reading.
+    step_nm
+        The distance of neighbouring readings.
+    additive_mw_per_nm
+        The standard deviation of noise that does not depend on the reading.
+    relative
+        The standard deviation of noise as a share of each reading.
+
+    Examples
+    --------
+    >>> Detector().readout_offset_nm[[0, -1]]
+    array([-1.75,  1.75])
+    >>> len(Detector(step_nm=0.1).readout_offset_nm)
     36
     """
 
     span_nm: Positive = 3.5
     step_nm: Positive = 0.05
-    wavelength_nm: Positive = 1550.0
-    additive_fraction: NotNegative = 0.0
     additive_mw_per_nm: NotNegative = 0.0
     relative: NotNegative = 0.0
-    quantum_db: NotNegative = 0.0
-    floor_mw_per_nm: NotNegative = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS - 2:
-            raise ParameterError(
-                f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz."
-            )
-        if self.quantum_db and not self.floor_mw_per_nm:
-            raise ParameterError(
-                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too, against 0 mW."
-            )
 
     @property
-    def readout_wavelength_nm(self) -> Floats:
-        """Wavelengths of the readouts."""
+    def readout_offset_nm(self) -> Floats:
+        """Wavelengths of the readouts relative to the carrier."""
         count = int(self.span_nm / self.step_nm + 1e-9) + 1
-        return self.wavelength_nm + (np.arange(count) - (count - 1) / 2) * self.step_nm
+        return (np.arange(count) - (count - 1) / 2) * self.step_nm
 
     @property
     def noisy(self) -> bool:
         """Whether two measurements of the same light differ."""
-        return bool(self.additive_fraction or self.additive_mw_per_nm or self.relative)
+        return bool(self.additive_mw_per_nm or self.relative)
 
-    def read(self, density: Any) -> Any:
-        """Noise-free readings (samples, readouts) of densities (samples, cells) on the 1 GHz raster."""
+    def read(self, density: Any, wavelength_nm: float = CARRIER_NM) -> Any:
+        """Return noise-free readings of power densities on the 1 GHz raster.
+
+        Parameters
+        ----------
+        density
+            Power densities (samples, cells).
+        wavelength_nm
+            The wavelength of the carrier.
+
+        Returns
+        -------
+        array
+            Readings (samples, readouts).
+        """
         xp = array_namespace(density)
-        offset_ghz = -(self.readout_wavelength_nm - self.wavelength_nm) * ghz_per_nm(
-            self.wavelength_nm
-        )
-        below = np.floor(offset_ghz)
-        share = as_like(offset_ghz - below, density)
-        low, high = (as_like((below + k).astype(int) % N_CELLS, density) for k in (0, 1))
-        return xp.take(density, low, axis=1) * (1 - share) + xp.take(density, high, axis=1) * share
+        offset_ghz = -self.readout_offset_nm * ghz_per_nm(wavelength_nm)
+        cell_below = np.floor(offset_ghz).astype(int)
+        share_above = as_like(offset_ghz - cell_below, density)
+        below = xp.take(density, as_like(cell_below % N_CELLS, density), axis=1)
+        above = xp.take(density, as_like((cell_below + 1) % N_CELLS, density), axis=1)
+        return below * (1 - share_above) + above * share_above
 
-    def disturb(self, readings: Any, peak: float, noise: Any | None) -> Any:
-        """What the instrument shows: readings with noise (samples, 2, readouts), floor and rounding."""
-        xp = array_namespace(readings)
-        if noise is not None:
-            additive = np.hypot(self.additive_fraction * peak, self.additive_mw_per_nm)
-            readings = readings * (1 + self.relative * noise[:, 0]) + additive * noise[:, 1]
-        if self.floor_mw_per_nm:
-            readings = xp.maximum(readings, xp.full_like(readings, self.floor_mw_per_nm))
-        if self.quantum_db:
-            steps = xp.round(10 * xp.log10(readings) / self.quantum_db)
-            readings = 10 ** (steps * self.quantum_db / 10)
-        return readings
+    def disturb(self, readings: Any, noise: Any) -> Any:
+        """Return readings with noise.
+
+        Parameters
+        ----------
+        readings
+            Noise-free readings (samples, readouts).
+        noise
+            Standard normal numbers (samples, 2, readouts).
+        """
+        relative_noise = self.relative * noise[:, 0]
+        return readings * (1 + relative_noise) + self.additive_mw_per_nm * noise[:, 1]

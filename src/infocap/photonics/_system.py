@@ -12,34 +12,61 @@ from .._threads import all_cores, parallel_map
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 from ._fibre import Fibre
-from ._stages import CELLS_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm, nearest
+from ._stages import N_CELLS, Detector, Encoder, Grid, Pulse, crop_points, ghz_per_nm
 
-Noise = Callable[
-    ..., Floats
-]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
-AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
+# noise(stage, *shape) returns standard normal numbers (samples, *shape).
+Noise = Callable[..., Floats]
+# The default of `phase_noise`; None means no phase noise.
+AS_ENCODER = "as the encoder"
 STAGES = {"pulse": Pulse, "encoder": Encoder, "fibre": Fibre, "detector": Detector, "grid": Grid}
-# Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
-WEAKEST_EDGE = 5e-4
-# Relative noise from which on the rounding of single precision, 1e-7, is lost in it.
-SINGLE_NOISE = 1e-4
+# Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts
+# as nothing.
+MAX_EDGE_AMPLITUDE = 5e-4
+# Relative noise from which on the rounding of single precision, 1e-7, is negligible.
+MIN_NOISE_FOR_SINGLE_PRECISION = 1e-4
+# Inputs may exceed ±1 by rounding.
+INPUT_ROUNDING = 1e-9
 # Each stage draws the noise of so many samples from one random stream, wherever they are propagated.
-NOISE_ROWS = 512
-# Samples that are propagated together: on a processor an equal share for each of eight threads, or of four where light
-# takes many short steps (a nonlinear phase above 1), but no more than this, because more threads with fewer samples
-# wait for Python's lock; on a graphics card so many times NOISE_ROWS pulses, because each step takes the time of its
-# launches, however many pulses take it.
-HOST_ROWS, HOST_SHARES, DEVICE_ROWS = 4 * NOISE_ROWS, (8, 4), 128
+SAMPLES_PER_STREAM = 512
+# Samples that a processor propagates together at most, however few threads there are.
+MAX_SAMPLES_PER_BLOCK = 4 * SAMPLES_PER_STREAM
+# Threads among which the samples are shared on a processor: fewer where light takes many short
+# steps, that is, for a nonlinear phase above 1. More threads with fewer samples each would wait for
+# Python's interpreter lock.
+MAX_THREADS = 8
+MAX_THREADS_WITH_SHORT_STEPS = 4
+# Random streams whose samples a graphics card propagates together: a step takes there the time of
+# its launches, however many pulses take it.
+STREAMS_PER_BLOCK_ON_DEVICE = 128
 
 
 @dataclass(frozen=True)
 class FibreSystem:
-    """A picosecond pulse, shaped by the inputs, sent through a nonlinear fibre and seen by a spectrum analyser.
+    """A picosecond pulse, shaped by the inputs, sent through a nonlinear fibre and measured.
 
-    The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free detector
-    the system is deterministic. Everything else belongs to a stage, each of which can be replaced:
-    ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``; what is given here wins over the stage.
+    The defaults are the paper's. With ``phase_noise=None`` and a noise-free detector the system is
+    deterministic. Each stage can be replaced, for example
+    ``FibreSystem(length_m=40, detector=Detector(relative=1e-3))``. The first five parameters belong
+    to a stage, too; what is given here wins over the stage.
 
+    Parameters
+    ----------
+    power_dbm
+        The average power of the unmasked pulse train after the amplifier; by default 6.6 dBm.
+    length_m
+        The length of the fibre; by default 5 m.
+    n_inputs
+        The number of inputs; by default 5.
+    phase_noise
+        ``"cell"`` (the default), ``"bin"`` or None; see `Encoder`.
+    tolerance
+        The error of the propagation aimed at, relative to the largest readout of a sample; by
+        default 1e-5.
+    pulse, encoder, fibre, detector, grid
+        The stages.
+
+    Examples
+    --------
     >>> system = FibreSystem(power_dbm=-1.9, length_m=40.0, n_inputs=2)
     >>> system(np.zeros((3, 2)), seed=0).shape
     (3, 71)
@@ -47,11 +74,11 @@ class FibreSystem:
     0.649
     """
 
-    power_dbm: float = None  # type: ignore[assignment]  # 6.6
-    length_m: float = None  # type: ignore[assignment]  # 5.0
-    n_inputs: int = None  # type: ignore[assignment]  # 5
-    phase_noise: str | None = AS_ENCODER  # "cell"
-    tolerance: float = None  # type: ignore[assignment]  # 1e-5
+    power_dbm: float = None  # type: ignore[assignment]
+    length_m: float = None  # type: ignore[assignment]
+    n_inputs: int = None  # type: ignore[assignment]
+    phase_noise: str | None = AS_ENCODER
+    tolerance: float = None  # type: ignore[assignment]
     pulse: Pulse = None  # type: ignore[assignment]
     encoder: Encoder = None  # type: ignore[assignment]
     fibre: Fibre = None  # type: ignore[assignment]
@@ -59,53 +86,76 @@ class FibreSystem:
     grid: Grid = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        """Make the stages that are not given; a value given here goes into its stage, others come from there."""
-        own = {one.name for one in fields(self)}
-        for stage, make in STAGES.items():
-            names = [one.name for one in fields(make) if one.name in own]
-            given = {name: getattr(self, name) for name in names}
-            changes = {
-                name: value for name, value in given.items() if value != getattr(FibreSystem, name)
-            }
-            made = replace(getattr(self, stage) or make(), **changes)
-            object.__setattr__(self, stage, made)
-            for name in names:
-                object.__setattr__(self, name, getattr(made, name))
-        if (
-            len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm})
-            > 1
-        ):
+        self._make_stages()
+        per_nm = ghz_per_nm(self.pulse.wavelength_nm)
+        if self.encoder.span_nm * per_nm > N_CELLS:
             raise ParameterError(
-                "pulse, encoder and detector have different wavelength_nm; give one value."
+                f"the encoder's span_nm={self.encoder.span_nm:g} is wider than the raster of "
+                f"{N_CELLS} GHz; give less than {N_CELLS / per_nm:.2f} nm."
+            )
+        # The interpolation needs a cell more on both sides.
+        if self.detector.span_nm * per_nm > N_CELLS - 2:
+            raise ParameterError(
+                f"the detector's span_nm={self.detector.span_nm:g} is wider than the raster of "
+                f"{N_CELLS} GHz; give less than {(N_CELLS - 2) / per_nm:.2f} nm."
             )
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
-        if edge / centre > WEAKEST_EDGE:
+        if edge / centre > MAX_EDGE_AMPLITUDE:
             raise ParameterError(
-                f"`width_nm={self.pulse.width_nm:g}` is too wide for a band of {self.grid.band_thz:g} THz; "
-                "give Grid(band_thz=2.048) or more."
+                f"`width_nm={self.pulse.width_nm:g}` is too wide for a band of "
+                f"{self.grid.band_thz:g} THz; give Grid(band_thz=2.048) or more."
             )
+
+    def _make_stages(self) -> None:
+        """Make the stages that are not given, and let parameters and stages agree.
+
+        A parameter that was given changes its stage; the others are taken from their stages.
+        """
+        system_parameters = {field.name for field in fields(self)}
+        for stage_name, make_stage in STAGES.items():
+            stage = getattr(self, stage_name) or make_stage()
+            shared = [field.name for field in fields(stage) if field.name in system_parameters]
+            changes = {}
+            for name in shared:
+                default = getattr(FibreSystem, name)
+                if getattr(self, name) != default:
+                    changes[name] = getattr(self, name)
+            stage = replace(stage, **changes)
+            object.__setattr__(self, stage_name, stage)
+            for name in shared:
+                object.__setattr__(self, name, getattr(stage, name))
 
     @classmethod
     def published(cls, **settings: Any) -> "FibreSystem":
-        """The simulator fitted to the published experiment, with five numbers beyond the paper's own parameters.
+        """Return the simulator fitted to the published experiment.
 
-        `infocap reproduce twin` fits them to Figure 1 of the paper and tells how well they are known: dispersion before
-        the amplifier, bins of the encoder that differ, and two kinds of noise of the spectrometer, in place of phase
-        noise. They hold for any power, length and number of inputs, which `settings` choose as for `FibreSystem`.
+        Five numbers beyond the paper's own parameters were fitted to Figure 1 of the paper:
+        dispersion before the amplifier, bins of the encoder that differ, and two kinds of noise of
+        the spectrometer, in place of phase noise. `infocap reproduce twin` repeats the fit and
+        gives their errors.
 
-        >>> FibreSystem.published(power_dbm=-1.9, length_m=40.0, n_inputs=2).fibre.prechirp_length_m
+        Parameters
+        ----------
+        **settings
+            Power, length, number of inputs and others, as for `FibreSystem`.
+
+        Examples
+        --------
+        >>> system = FibreSystem.published(power_dbm=-1.9, length_m=40.0, n_inputs=2)
+        >>> system.fibre.prechirp_length_m
         138.0
         """
-        encoder = Encoder(phase_noise=None, exponent_spread=0.017, phase_spread_rad=0.021)
-        detector = Detector(relative=2.9e-3, additive_mw_per_nm=1.8e-6)
         return cls(
-            encoder=encoder, fibre=Fibre(prechirp_length_m=138.0), detector=detector, **settings
+            encoder=Encoder(phase_noise=None, exponent_spread=0.017, phase_spread_rad=0.021),
+            fibre=Fibre(prechirp_length_m=138.0),
+            detector=Detector(relative=2.9e-3, additive_mw_per_nm=1.8e-6),
+            **settings,
         )
 
     @property
     def wavelength_nm(self) -> Floats:
         """Wavelengths of the readouts."""
-        return self.detector.readout_wavelength_nm
+        return self.pulse.wavelength_nm + self.detector.readout_offset_nm
 
     @property
     def peak_power_w(self) -> float:
@@ -114,12 +164,27 @@ class FibreSystem:
 
     @property
     def nonlinear_phase(self) -> float:
-        """phi_NL = gamma P_peak L (the amplifier's effective length included)."""
+        """The phase gamma P_peak L, with the amplifier's effective length."""
         length_km = (self.length_m + self.fibre.amplifier_length_m) * 1e-3
         return self.fibre.gamma_per_w_km * self.peak_power_w * length_km
 
+    @property
+    def single(self) -> bool:
+        """Whether the tolerance allows single precision, and noise is far above its rounding."""
+        phase_noise = self.encoder.phase_noise_rad if self.encoder.n_noises else 0.0
+        noise = max(phase_noise, self.detector.relative)
+        return self.fibre.single and noise >= MIN_NOISE_FOR_SINGLE_PRECISION
+
     def __call__(self, u: Any, seed: Any = None) -> Any:
-        """Readouts (samples, 71) in mW / nm; a seed makes the noise reproducible, None draws fresh noise."""
+        """Return the readouts (samples, 71) in mW / nm.
+
+        Parameters
+        ----------
+        u
+            Inputs between -1 and 1, (samples, inputs).
+        seed
+            Makes the noise reproducible; None draws fresh noise.
+        """
         return self.readouts(u, [self.length_m], seed)[0]
 
     def readouts(
@@ -129,147 +194,178 @@ class FibreSystem:
         seed: Any = None,
         powers_dbm: Sequence[float] | None = None,
     ) -> list[Any]:
-        """Readouts after several fibre lengths, from one propagation: same light, same noise at the encoder.
+        """Return the readouts after several fibre lengths, from one propagation.
 
-        With `powers_dbm` there is such a list for each of these powers in place of the system's own, with the numbers
-        that a system of that power gives. All pulses travel together, which keeps a graphics card busy.
+        They share the light and the noise of the encoder. With `powers_dbm` all pulses travel
+        together, which keeps a graphics card busy, and the numbers are those that a system of each
+        power gives.
+
+        Parameters
+        ----------
+        u
+            Inputs between -1 and 1, (samples, inputs).
+        lengths_m
+            The lengths, increasing.
+        seed
+            Makes the noise reproducible; None draws fresh noise.
+        powers_dbm
+            Powers in place of the system's own.
+
+        Returns
+        -------
+        list
+            The readouts (samples, readouts) after each length; with `powers_dbm` such a list for
+            each power.
         """
-        powers = [self.power_dbm] if powers_dbm is None else [float(one) for one in powers_dbm]
-        out = self._in_blocks(
-            u,
-            lengths_m,
-            seed,
-            self._readings,
-            [replace(self.pulse, power_dbm=one) for one in powers],
-        )
-        return out if powers_dbm is not None else out[0]
+        powers = [self.power_dbm] if powers_dbm is None else [float(dbm) for dbm in powers_dbm]
+        pulses = [replace(self.pulse, power_dbm=power) for power in powers]
+        u = self._checked_inputs(u)
+        propagate = partial(self._block_readouts, u, lengths_m, seed, pulses)
+        if on_host(u):
+            block_size = self._block_size_on_host(len(u), pulses)
+            starts = range(0, u.shape[0], block_size)
+            blocks = parallel_map(partial(propagate, block_size), starts)
+        else:
+            streams_per_block = max(STREAMS_PER_BLOCK_ON_DEVICE // len(pulses), 1)
+            block_size = streams_per_block * SAMPLES_PER_STREAM
+            starts = range(0, u.shape[0], block_size)
+            blocks = [propagate(block_size, start) for start in starts]
+        xp = array_namespace(u)
+        readouts = [xp.concat(list(pieces), axis=0) for pieces in zip(*blocks, strict=True)]
+        if powers_dbm is None:
+            return readouts
+        n_lengths = len(lengths_m)
+        return [readouts[k : k + n_lengths] for k in range(0, len(readouts), n_lengths)]
 
-    def _readings(self, density: Any, noise: Noise, pulse: Pulse) -> Any:
-        """What the spectrum analyser shows of power densities, which the unmasked pulse would give at most."""
-        readings, peak = (
-            self.detector.read(density),
-            float(pulse.amplitude(np.zeros(1))[0] ** 2 * pulse.density_unit),
-        )
-        added = as_like(noise(2, readings.shape[1]), readings) if self.detector.noisy else None
-        return self.detector.disturb(readings, peak, added)
+    def _block_size_on_host(self, n_samples: int, pulses: Sequence[Pulse]) -> int:
+        """Return how many samples are propagated together: an equal share for each thread.
 
-    def spectrum(self, u: Any, seed: Any = None) -> Any:
-        """Power density in mW / nm (samples, 1024) before the detector, at `spectrum_wavelength_nm`."""
-        return self._in_blocks(u, [self.length_m], seed, lambda density, *_: density, [self.pulse])[
-            0
-        ][0]
+        It is a multiple of the samples of one random stream.
+        """
+        highest_power_w = max(pulse.peak_power_w for pulse in pulses)
+        largest_phase = highest_power_w / self.peak_power_w * self.nonlinear_phase
+        max_threads = MAX_THREADS_WITH_SHORT_STEPS if largest_phase > 1 else MAX_THREADS
+        with all_cores() as n_cores:
+            samples_per_round = min(n_cores, max_threads) * SAMPLES_PER_STREAM
+        streams_per_thread = -(-n_samples // samples_per_round)  # rounded up
+        return min(streams_per_thread * SAMPLES_PER_STREAM, MAX_SAMPLES_PER_BLOCK)
 
-    @property
-    def spectrum_wavelength_nm(self) -> Floats:
-        """Wavelengths of `spectrum`, in the order of the Fourier transform; sort before plotting."""
-        return self.pulse.wavelength_nm - CELLS_GHZ / ghz_per_nm(self.pulse.wavelength_nm)
+    def _block_readouts(
+        self,
+        u: Any,
+        lengths_m: Sequence[float],
+        seed: Any,
+        pulses: Sequence[Pulse],
+        block_size: int,
+        start: int,
+    ) -> list[Any]:
+        """Return the readouts of a block of samples: for each pulse, after each length."""
+        u_block = u[start : start + block_size]
+        n_samples = u_block.shape[0]
+        noise = partial(_draw_noise, seed, start, n_samples)
+        _, _, fields_after = self._propagated(u_block, lengths_m, noise, pulses)
+        densities = [self._density_on_raster(field) for field in fields_after]
+        readouts = []
+        for k in range(len(pulses)):
+            rows = slice(k * n_samples, (k + 1) * n_samples)
+            # Stage 0 is the encoder; the detector has a stage of noise for each length.
+            for stage, density in enumerate(densities, start=1):
+                readings = self.detector.read(density[rows], self.pulse.wavelength_nm)
+                if self.detector.noisy:
+                    values = as_like(noise(stage, 2, readings.shape[1]), readings)
+                    readings = self.detector.disturb(readings, values)
+                readouts.append(readings)
+        return readouts
+
+    def _density_on_raster(self, field: Any) -> Any:
+        """Return power densities in mW / nm (samples, cells) of a field (samples, points)."""
+        step = self.grid.points_per_cell
+        amplitude = crop_points(field, N_CELLS * step)[:, ::step]
+        unit = self.pulse.density_unit * self.grid.window_ps**2
+        return array_namespace(field).abs(amplitude) ** 2 * unit
 
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
-        """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
-        u = self._inputs(u)
-        noise = partial(_noise, seed, 0, u.shape[0])
+        """Return mask, and fields (samples, points) before and after the fibre, in sqrt(W).
+
+        Parameters
+        ----------
+        u
+            Inputs between -1 and 1, (samples, inputs).
+        seed
+            Makes the noise reproducible; None draws fresh noise.
+        """
+        u = self._checked_inputs(u)
+        noise = partial(_draw_noise, seed, 0, u.shape[0])
         mask, before, (after,) = self._propagated(u, [self.length_m], noise, [self.pulse])
         return {"mask": mask, "before": before, "after": after}
 
     def _propagated(
         self, u: Any, lengths_m: Sequence[float], noise: Noise, pulses: Sequence[Pulse]
     ) -> tuple[Any, Any, list[Any]]:
-        """Mask (samples, points), and fields before and after the fibre: all samples of one pulse after the other."""
-        xp, count = array_namespace(u), self.encoder.n_noises
-        u = xp.astype(u, xp.float32) if self.single else u
-        cells = self.encoder.cells(u, as_like(noise(0, count), u) if count else None)
-        mask, between = self.encoder.seen(cells, self.grid, 0.0, 0.5)
+        """Return the mask, the fields before the fibre, and those after each length.
+
+        The rows of the fields are all samples of one pulse after the other.
+        """
+        xp = array_namespace(u)
+        if self.single:
+            u = xp.astype(u, xp.float32)
+        n_noises = self.encoder.n_noises
+        phases = as_like(noise(0, n_noises), u) if n_noises else None
+        cells = self.encoder.cells(u, phases, self.pulse.wavelength_nm)
+        mask, mask_between = self.encoder.filtered(cells, self.grid, 0.0, 0.5)
         before = mask * self._pulse_coefficients(mask)
-        shape = self._shape(before, between * self._pulse_coefficients(mask, 0.5))
+        between = mask_between * self._pulse_coefficients(mask, offset=0.5)
+        in_time = self._field_in_time(before, between)
         if len(pulses) > 1 or pulses[0] != self.pulse:
-            factors = [float(np.sqrt(one.peak_power_w / self.peak_power_w)) for one in pulses]
-            before, shape = (
-                xp.concat([field * factor for factor in factors], axis=0)
-                for field in (before, shape)
-            )
-        after = self.fibre.propagate(before, self.grid, lengths_m, shape)
+            factors = [float(np.sqrt(p.peak_power_w / self.peak_power_w)) for p in pulses]
+            before = xp.concat([before * factor for factor in factors], axis=0)
+            in_time = xp.concat([in_time * factor for factor in factors], axis=0)
+        after = self.fibre.propagate(before, self.grid, lengths_m, in_time)
         return mask, before, [xp.astype(field, xp.complex128) for field in after]
 
-    @property
-    def single(self) -> bool:
-        """Whether single precision will do: the tolerance allows it, and noise is far above its rounding."""
-        noise = self.encoder.phase_noise_rad if self.encoder.n_noises else 0.0
-        return self.fibre.single and max(noise, self.detector.relative) >= SINGLE_NOISE
+    def _field_in_time(self, field: Any, between: Any) -> Any:
+        """Return the light in time, without what the finite window folds back.
 
-    def _shape(self, field: Any, between: Any) -> Any:
-        """The light in time, without what the finite window folds back, from points of the grid and half-way between.
-
-        Kinks of the spectrum half-way between the cells make tails that fall as 1 / t² (without a filter as 1 / t).
-        Sampled at the points of the grid they fold back with alternating signs, half-way between with equal signs (or
-        the other way round, for an even number of points in a cell). Both series have known sums, so the light itself
-        is the weighted mean of the two samplings that is free of both.
+        Kinks of the spectrum half-way between the cells make tails that fall as 1 / t² (without a
+        filter as 1 / t). If the spectrum is sampled at the points of the grid, the tails fold back
+        with alternating signs; if it is sampled `between` them, with equal signs (or the other way
+        round, for an even number of points in a cell). Both series have known sums, so the light
+        itself is the weighted mean of the two samplings in which both cancel.
         """
         fourier = transforms(field)
-        turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
-        angle = np.pi * np.where(turns == 0, 0.1, turns)
+        time = np.fft.fftfreq(self.grid.n_points)  # in units of the window
+        # The value at the centre, where the sums are 0 / 0, is replaced below.
+        angle = np.pi * np.where(time == 0, 0.1, time)
         if self.encoder.filter is None:
-            alternating, equal = 1 / np.sin(angle) - 1 / angle, 1 / np.tan(angle) - 1 / angle
+            alternating_sum = 1 / np.sin(angle) - 1 / angle
+            equal_sum = 1 / np.tan(angle) - 1 / angle
         else:
-            alternating = np.cos(angle) / np.sin(angle) ** 2 - 1 / angle**2
-            equal = 1 / np.sin(angle) ** 2 - 1 / angle**2
-        alternating[0], equal[0] = -1.0, 2.0  # their ratio at the centre
-        odd = self.grid.points_per_cell % 2
-        share = alternating / (alternating - equal) if odd else equal / (equal - alternating)
-        halfway = fourier.fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
+            alternating_sum = np.cos(angle) / np.sin(angle) ** 2 - 1 / angle**2
+            equal_sum = 1 / np.sin(angle) ** 2 - 1 / angle**2
+        # Only the ratio of the two sums matters, which is -1/2 at the centre.
+        alternating_sum[0] = -1.0
+        equal_sum[0] = 2.0
+        if self.grid.points_per_cell % 2:
+            share = alternating_sum / (alternating_sum - equal_sum)
+        else:
+            share = equal_sum / (equal_sum - alternating_sum)
+        shift = as_like(np.exp(-1j * np.pi * time), field)
+        halfway = fourier.fft(between) * shift
         return fourier.fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
-    def _in_blocks(
-        self,
-        u: Any,
-        lengths_m: Sequence[float],
-        seed: Any,
-        shown: Callable[..., Any],
-        pulses: Sequence[Pulse],
-    ) -> list[list[Any]]:
-        """What is shown of the power densities on the 1 GHz raster: for each pulse, after each length."""
-        u = self._inputs(u)
-        xp, step = array_namespace(u), self.grid.points_per_cell
-        unit = self.pulse.density_unit * self.grid.window_ps**2
-        strongest = (
-            max(one.peak_power_w for one in pulses) / self.peak_power_w * self.nonlinear_phase
-        )
-        with all_cores() as cores:  # a multiple of what one random stream is for
-            streams = -(-u.shape[0] // (min(cores, HOST_SHARES[int(strongest > 1)]) * NOISE_ROWS))
-        size = (
-            min(streams * NOISE_ROWS, HOST_ROWS)
-            if on_host(u)
-            else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
-        )
-
-        def one(start: int) -> list[Any]:
-            rows = u[start : start + size]
-            n, noise = rows.shape[0], partial(_noise, seed, start, rows.shape[0])
-            fields = self._propagated(rows, lengths_m, noise, pulses)[2]
-            densities = [
-                xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields
-            ]
-            return [
-                shown(density[k * n : (k + 1) * n], partial(noise, stage), pulse)
-                for k, pulse in enumerate(pulses)
-                for stage, density in enumerate(densities, start=1)
-            ]
-
-        starts = range(0, u.shape[0], size)
-        parts = parallel_map(one, starts) if on_host(u) else [one(start) for start in starts]
-        out = [xp.concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
-        return [out[k : k + len(lengths_m)] for k in range(0, len(out), len(lengths_m))]
-
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
-        """Fourier coefficients of the pulse in sqrt(W), at the points of the grid plus `offset` spacings."""
-        spacing = self.grid.spacing_thz
-        return as_like(
-            self.pulse.amplitude(self.grid.frequency_thz + offset * spacing) * spacing, like
-        )
+        """Return Fourier coefficients of the pulse in sqrt(W).
 
-    def _inputs(self, u: Any) -> Any:
-        if not hasattr(
-            u, "__dlpack__"
-        ):  # lists and tables; arrays of any library stay what they are
+        They belong to the points of the grid, shifted by `offset` spacings.
+        """
+        spacing = self.grid.spacing_thz
+        amplitude = self.pulse.amplitude(self.grid.frequency_thz + offset * spacing)
+        return as_like(amplitude * spacing, like)
+
+    def _checked_inputs(self, u: Any) -> Any:
+        """Return the inputs in double precision; refuse a wrong shape and values beyond ±1."""
+        # Lists and tables become NumPy arrays; arrays of other libraries stay what they are.
+        if not hasattr(u, "__dlpack__"):
             u = np.asarray(u)
         if u.ndim != 2 or u.shape[1] != self.n_inputs or u.shape[0] == 0:
             raise DataError(
@@ -279,22 +375,25 @@ class FibreSystem:
             raise DataError(f"u holds {u.dtype}; give real numbers between -1 and 1.")
         xp = array_namespace(u)
         largest = float(xp.max(xp.abs(u)))
-        if not largest <= 1 + 1e-9:
+        if np.isnan(largest) or largest > 1 + INPUT_ROUNDING:
             raise DataError(f"u reaches {largest:g}; the encoder takes inputs between -1 and 1.")
         return xp.astype(u, xp.float64)
 
 
-def _noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
-    """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of NOISE_ROWS.
+def _draw_noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
+    """Return standard normal numbers (samples, *shape) for the samples from `first` on.
 
-    Each stage has a stream of its own for every NOISE_ROWS samples, drawn sample by sample on the processor: what a
-    sample gets depends neither on how many come after it, nor on what other stages draw, nor on the device.
+    Each stage has a random stream of its own for every SAMPLES_PER_STREAM samples, drawn sample by
+    sample on the processor. So the noise of a sample does not depend on how many samples come after
+    it, on what other stages draw, or on the device. `first` is a multiple of SAMPLES_PER_STREAM.
     """
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
-    def draw(start: int) -> Floats:
-        key = (*root.spawn_key, stage, start // NOISE_ROWS)
-        generator = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=key))
-        return generator.standard_normal((min(NOISE_ROWS, first + n_samples - start), *shape))
+    def draw_stream(start: int) -> Floats:
+        key = (*root.spawn_key, stage, start // SAMPLES_PER_STREAM)
+        rng = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=key))
+        n_rows = min(SAMPLES_PER_STREAM, first + n_samples - start)
+        return rng.standard_normal((n_rows, *shape))
 
-    return np.concatenate(parallel_map(draw, range(first, first + n_samples, NOISE_ROWS)))
+    starts = range(first, first + n_samples, SAMPLES_PER_STREAM)
+    return np.concatenate(parallel_map(draw_stream, starts))

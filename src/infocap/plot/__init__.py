@@ -1,4 +1,4 @@
-"""Figures: functions that take a result and optional axes, and return the axes."""
+"""Figures: functions that draw a result on axes, given or new, and return the axes."""
 
 from ._capacity import capacity_bars, capacity_matrix
 from ._compare import compare

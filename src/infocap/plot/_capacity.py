@@ -1,4 +1,4 @@
-"""Capacities in pictures: the matrix of two inputs, and bars by degree for any number."""
+"""Capacities in pictures: the matrix of two inputs, and bars by degree for any number of inputs."""
 
 import textwrap
 from typing import Any
@@ -13,164 +13,222 @@ from .._formatting import above_zero, name_and_unit, rounded, short
 from ..result._capacity_result import CapacityResult
 from ..result._target import sum_over
 from ..typing import Floats
-from . import _style
 from ._style import (
     COLOURS,
     CONSTANT,
     DOUBT,
     GREY,
-    LEAST_POINTS,
+    MIN_FONT_SIZE,
     axes,
     degree_axis,
-    every,
-    in_points,
     settle,
+    size_in_points,
     stack,
+    tick_step,
+    unreliable_total,
 )
 
 KINDS = {"0": "constant", "1": "one variable", "2": "two variables", ">2": "more than two"}
-LETTER = 0.62  # The width of a digit in units of the size of its font, of those fonts that the style names.
-# The size of the total in its circle, in units of the font's; what matplotlib makes of it in a fraction; and the space
-# around it, in units of its size.
-TOTAL_SIZE, SHRINK, PAD = 1.9, 0.7, 0.25
-LONGEST_LINE = 44  # Letters that fit along a matrix of one column's width.
-SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-STEPS = 64  # Colours of the scale beside a matrix: more cannot be told apart, and make large files.
+# Width of a digit in the fonts of the style, over the font's size.
+DIGIT_WIDTH = 0.62
+# The fraction in the circle: its font size over the usual one, the factor by which matplotlib
+# shrinks numerator and denominator, and the padding around it over its font size.
+FRACTION_SIZE = 1.9
+FRACTION_SHRINKAGE = 0.7
+CIRCLE_PADDING = 0.25
+# Letters that fit along a matrix of one column's width.
+MAX_LABEL_LENGTH = 44
+# Colours of the scale beside a matrix: more cannot be told apart, and make large files.
+N_SCALE_COLOURS = 64
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+BAR_WIDTH = 0.78
+# Space in letters that the swatch of a legend's entry takes.
+SWATCH_LETTERS = 6
+# A legend may be so much wider than the axes before it is broken into rows of two entries.
+MAX_LEGEND_WIDTH = 1.2
+# Distance in points from the axes to the reason why a total is unreliable: over nothing, over a
+# legend of one row, and over a legend of two rows.
+TITLE_PAD = 6.0
+TITLE_PAD_OVER_LEGEND = 16.0
+TITLE_PAD_OVER_TWO_ROWS = 28.0
+# Share of the height of the axes that upright sums may take.
+MAX_SHARE_OF_SUMS = 0.4
+# Share of the height that stays free above bars without sums.
+MIN_SHARE_ABOVE_BARS = 0.04
 
 
 def capacity_matrix(
     result: CapacityResult, ax: Axes | None = None, *, colourbar: bool = True, total: bool = True
 ) -> Axes:
-    """Capacities by the degree in the first input (x axis) and in the second (y axis); grey cells are not in the basis.
+    """Draw capacities by the degree in the first input (x axis) and in the second (y axis).
 
-    For a phase (Fourier) the axis counts functions: 0, cos1, sin1, cos2, ... Matrices side by side can share
-    one scale: draw them without a `colourbar`, and one for all from ``ax.collections[0]``. The circle with the `total`
-    can be left out.
+    Grey cells are not in the basis. For a phase (Fourier) the axis counts functions: 0, cos1, sin1,
+    cos2, ...
 
+    Parameters
+    ----------
+    result
+        A result of two inputs.
+    ax
+        Where to draw; by default on new axes.
+    colourbar
+        Whether to draw the scale of the colours. Matrices side by side can share one: draw them
+        without, and one for all from ``ax.collections[0]``.
+    total
+        Whether to draw the circle with the total over its maximum.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> ax = infocap.plot.capacity_matrix(result)
     >>> ax.collections[0].get_array().shape
     (4, 4)
     """
-    values = result.matrix()[
-        np.ix_(*(np.arange(most + 1) for most in result.basis.indices.max(axis=0)))
-    ]
-    columns, rows = map(np.arange, values.shape)
+    capacities = result.matrix()
+    n_columns, n_rows = (int(highest) + 1 for highest in result.basis.indices.max(axis=0))
+    capacities = capacities[:n_columns, :n_rows]
+    columns = np.arange(n_columns)
+    rows = np.arange(n_rows)
     with axes(ax, aspect=0.8) as ax:
-        colours = mpl.colormaps["viridis"]
-        cells: Any = {
-            "cmap": colours,
-            "vmin": 0.0,
-            "vmax": 1.0,
-            "edgecolors": "white",
-            "linewidth": 0.3,
-        }
-        mesh = ax.pcolormesh(columns, rows, np.ma.masked_invalid(values.T), **cells)
+        viridis = mpl.colormaps["viridis"]
+        look: Any = {"cmap": viridis, "vmin": 0.0, "vmax": 1.0}
+        look |= {"edgecolors": "white", "linewidth": 0.3}
+        mesh = ax.pcolormesh(columns, rows, np.ma.masked_invalid(capacities.T), **look)
         ax.set_facecolor(GREY)
         ax.grid(visible=False)
-        first, second = index_names(result)
-        ax.set(box_aspect=1, xlabel=first, ylabel=second)
+        x_label, y_label = index_names(result)
+        ax.set(box_aspect=1, xlabel=x_label, ylabel=y_label)
         ax.tick_params(length=2)
         ax.spines[:].set_visible(False)
         if colourbar:
-            scale = ScalarMappable(mesh.norm, colours.resampled(STEPS))
-            marks = [0, 0.25, 0.5, 0.75, 1]
+            scale = ScalarMappable(mesh.norm, viridis.resampled(N_SCALE_COLOURS))
+            ticks = [0, 0.25, 0.5, 0.75, 1]
             bar: Any = ax.figure.colorbar(
-                scale, ax=ax, label="capacity", ticks=marks, pad=0.03, fraction=0.046
+                scale, ax=ax, label="capacity", ticks=ticks, pad=0.03, fraction=0.046
             )
             bar.solids.set(rasterized=False, edgecolor="face")
         settle(ax)
-        ax.set(xticks=columns[:: every(ax, len(columns))], yticks=rows[:: every(ax, len(rows))])
+        ax.set_xticks(columns[:: tick_step(ax, n_columns)])
+        ax.set_yticks(rows[:: tick_step(ax, n_rows)])
         if total:
-            _fraction_in_circle(ax, result)
+            _draw_total(ax, result, anchor=0.79)
     return ax
 
 
 def index_names(result: CapacityResult) -> list[str]:
-    """What the index of a function counts, degrees or functions, of which input, with its range and unit."""
-    said = []
-    for number, family in enumerate(result.basis.families, 1):
+    """Return the labels of the axes of the matrix: what is counted, of which input, in which unit."""
+    labels = []
+    for number, family in enumerate(result.basis.families, start=1):
         name, unit = name_and_unit(family.variable)
         low, high = family.bounds
-        told = f", {low:g} to {high:g} {unit}" if np.isfinite([low, high]).all() else f" ({unit})"
+        if not unit:
+            limits = ""
+        elif np.isfinite([low, high]).all():
+            limits = f", {low:g} to {high:g} {unit}"
+        else:
+            limits = f" ({unit})"
+        # A phase has two functions of each degree, cosine and sine.
         counted = "degree" if family.count(1) == 2 else "number of function"
-        text = f"{counted} in {name or f'u{number}'.translate(SMALL)}{told if unit else ''}"
-        said.append(textwrap.fill(text.replace("$", r"\$"), LONGEST_LINE))
-    return said
+        input_name = name or f"u{number}".translate(SUBSCRIPTS)
+        label = f"{counted} in {input_name}{limits}".replace("$", r"\$")
+        labels.append(textwrap.fill(label, MAX_LABEL_LENGTH))
+    return labels
 
 
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
-    """Capacity by total degree, stacked by the number of interacting variables, the sum above each bar.
+    """Draw capacity by total degree, stacked by the number of variables, with the sum above each bar.
 
-    The constant function has a colour of its own. Results with standard errors get error bars: the root of the sum of
-    squares over a degree. The circle with the `total` can be left out.
+    The constant function has a colour of its own. Results with standard errors get error bars: the
+    root of the sum of squares over a degree.
 
+    Parameters
+    ----------
+    result
+        A result of any number of inputs, with or without memory.
+    ax
+        Where to draw; by default on new axes.
+    total
+        Whether to draw the circle with the total over its maximum.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> ax = infocap.plot.capacity_bars(result)
     >>> ax.get_xlabel()
     'total degree'
     """
-    table, errors = stacks(result), errors_by_degree(result)
+    table = stacks(result).rename(columns=KINDS)
+    errors = errors_by_degree(result)
+    degrees = table.index.to_numpy()
     with axes(ax) as ax:
-        degrees, sums = (
-            table.index.to_numpy(),
-            stack(ax, table.rename(columns=KINDS), (CONSTANT, *COLOURS), 0.78),
-        )
-        tops = sums if errors is None else sums + np.nan_to_num(errors)
+        sums = stack(ax, table, (CONSTANT, *COLOURS), BAR_WIDTH)
+        tops = sums
         if errors is not None:
-            ax.errorbar(
-                degrees, sums, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2
-            )
-        shown = ax.get_legend_handles_labels()[1]
-        letters = sum(len(name) + 6 for name in shown)  # and the space that a swatch takes
-        in_one_row = (
-            LETTER * mpl.rcParams["font.size"] * letters < 1.2 * in_points(ax)[0]
-        )  # a legend may be wider
-        columns = len(shown) if in_one_row else 2
-        if shown:
-            above: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": columns}
-            ax.legend(**above, handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
+            look: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
+            ax.errorbar(degrees, sums, errors, **look)
+            tops = sums + np.nan_to_num(errors)
+        legend_in_one_row = _draw_legend(ax)
         ax.set(xlabel="total degree", ylabel="capacity")
         settle(ax)
         degree_axis(ax, degrees)
-        room = _sums_above(ax, sums, tops)
-        highest = tops + room * tops.max() / (1 - room)
+        share_above = _write_sums(ax, sums, tops)
+        # The axis ends where the highest sum has room above its bar.
+        axis_ends = tops + share_above * tops.max() / (1 - share_above)
         if total:
-            circle = _fraction_in_circle(
-                ax, result, corner=True, above=16.0 if in_one_row else 28.0
-            )
-            wide, high = in_points(ax)
-            under = degrees > degrees[-1] - circle * (len(degrees) + 0.2) / wide
-            highest = np.append(highest, tops[under] / max(1 - room - circle / high, 0.1))
-        ax.set_ylim(0, max(float(highest.max()), 1e-3))
+            pad = TITLE_PAD_OVER_LEGEND if legend_in_one_row else TITLE_PAD_OVER_TWO_ROWS
+            diameter = _draw_total(ax, result, title_pad=pad)
+            # Bars under the circle end below it.
+            axes_width, axes_height = size_in_points(ax)
+            n_covered = diameter * (len(degrees) + 0.2) / axes_width
+            covered = degrees > degrees[-1] - n_covered
+            free_share = max(1 - share_above - diameter / axes_height, 0.1)
+            axis_ends = np.append(axis_ends, tops[covered] / free_share)
+        ax.set_ylim(0, max(float(axis_ends.max()), 1e-3))
     return ax
 
 
-def _sums_above(ax: Axes, sums: Floats, tops: Floats) -> float:
-    """Write each sum above its bar, upright where it would touch the next; return the share of the height needed."""
-    said = [above_zero(one, 2) if one else "0" for one in sums]
-    (wide, high), size = in_points(ax), 0.85 * mpl.rcParams["font.size"]
-    slot = wide / (len(sums) + 0.2)
-    length = LETTER * max(map(len, said))
-    upright = length * size > 0.95 * slot
-    size = min(size, slot / 1.2) if upright else size
-    if size < LEAST_POINTS:
-        return 0.04
-    small: Any = {
-        "ha": "center",
-        "va": "bottom",
-        "fontsize": size,
-        "rotation": 90 if upright else 0,
-    }
-    for degree, (one, top) in enumerate(zip(said, tops, strict=True)):
-        ax.annotate(one, (degree, top), (0, 2), textcoords="offset points", **small)
-    return min((4 + size * (length if upright else 1.2)) / high, 0.4)
+def _draw_legend(ax: Axes) -> bool:
+    """Draw the legend of the bars above the axes; return whether it has a single row."""
+    _, labels = ax.get_legend_handles_labels()
+    n_letters = sum(len(label) + SWATCH_LETTERS for label in labels)
+    legend_width = DIGIT_WIDTH * mpl.rcParams["font.size"] * n_letters
+    axes_width, _ = size_in_points(ax)
+    in_one_row = legend_width < MAX_LEGEND_WIDTH * axes_width
+    if labels:
+        n_columns = len(labels) if in_one_row else 2
+        place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
+        ax.legend(**place, handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
+    return in_one_row
+
+
+def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
+    """Write each sum above its bar, upright where it would touch the next one.
+
+    Where only letters too small for print would fit, there are no sums. Returns the share of the
+    height that they need.
+    """
+    texts = [above_zero(value, 2) if value else "0" for value in sums]
+    axes_width, axes_height = size_in_points(ax)
+    font_size = 0.85 * mpl.rcParams["font.size"]
+    space = axes_width / (len(sums) + 0.2)
+    text_length = DIGIT_WIDTH * max(map(len, texts))
+    upright = text_length * font_size > 0.95 * space
+    if upright:
+        font_size = min(font_size, space / 1.2)
+    if font_size < MIN_FONT_SIZE:
+        return MIN_SHARE_ABOVE_BARS
+    look: Any = {"ha": "center", "va": "bottom", "fontsize": font_size}
+    look["rotation"] = 90 if upright else 0
+    for degree, (text, top) in enumerate(zip(texts, tops, strict=True)):
+        ax.annotate(text, (degree, top), (0, 2), textcoords="offset points", **look)
+    text_height = text_length if upright else 1.2
+    return min((4 + font_size * text_height) / axes_height, MAX_SHARE_OF_SUMS)
 
 
 def stacks(result: CapacityResult) -> pd.DataFrame:
-    """Capacity by total degree and kind of function: the constant ("0"), of one variable, of two, of more."""
+    """Return capacity by total degree and kind of function, with the constant ("0") apart."""
     table = result.by_degree()
     table.insert(0, "0", 0.0)
     table.loc[0, ["0", "1"]] = [table.loc[0, "1"], 0.0]
@@ -178,45 +236,48 @@ def stacks(result: CapacityResult) -> pd.DataFrame:
 
 
 def errors_by_degree(result: CapacityResult) -> Floats | None:
-    """Standard error of the capacity of each degree, for independent functions; None where the method gives none.
+    """Return the standard error of the capacity of each degree; None where the method gives none.
 
-    Functions of a sequence are not independent: stretches that were left out tell.
+    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
+    others count as independent.
     """
-    error, basis = result.standard_error, result.basis
-    if error is not None and basis.memory:
-        sums = [sum_over(result, basis.degrees == degree) for degree in range(basis.max_degree + 1)]
-        return np.array([one.standard_error for one in sums])
-    return (
-        None
-        if error is None
-        else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
-    )
+    basis = result.basis
+    n_degrees = basis.max_degree + 1
+    if result.standard_error is None:
+        return None
+    if basis.memory:
+        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
+        return np.array([degree_sum.standard_error for degree_sum in sums])
+    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
 
 
-def _fraction_in_circle(
-    ax: Axes, result: CapacityResult, corner: bool = False, above: float = 6.0
+def _draw_total(
+    ax: Axes, result: CapacityResult, anchor: float | None = None, title_pad: float = TITLE_PAD
 ) -> float:
-    """Write total over maximum capacity as the paper does, near the upper right `corner` or in it.
+    """Write total over maximum as a fraction in a circle, as the paper does; return its diameter.
 
-    Why a total is unreliable stands so many points `above` the axes. Return the diameter of the circle in points.
+    The circle is centred at the share `anchor` of width and height, or touches the upper right
+    corner from inside. An unreliable total has a dashed circle, and the reason stands above the
+    axes.
     """
-    circle: Any = {"boxstyle": f"circle,pad={PAD}", "fc": "white", "ec": "black", "lw": 0.8}
-    place: Any = {
-        "xycoords": "axes fraction",
-        "textcoords": "offset points",
-        "ha": "center",
-        "va": "center",
-    }
-    size, total = mpl.rcParams["font.size"], short(result.total, result.maximum)
+    font_size = mpl.rcParams["font.size"]
+    circle: Any = {"boxstyle": f"circle,pad={CIRCLE_PADDING}", "fc": "white"}
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
         circle |= {"ec": DOUBT, "ls": "--", "lw": 1.2}
-        ax.set_title(_style.unreliable_total(ax, result), color=DOUBT, fontsize=size, pad=above)
-    letters = max(len(total), len(str(result.maximum)))
-    radius = TOTAL_SIZE * size * (0.5 * SHRINK * LETTER * letters + PAD) + 1
-    where, moved = ((1.0, 1.0), -radius) if corner else ((0.79, 0.79), 0.0)
-    said = rf"$\frac{{{total}}}{{{result.maximum}}}$"
-    ax.annotate(
-        said, where, (moved, moved), fontsize=TOTAL_SIZE * size, bbox=circle, zorder=5, **place
-    )
+        reason = unreliable_total(ax, result)
+        ax.set_title(reason, color=DOUBT, fontsize=font_size, pad=title_pad)
+    else:
+        total = short(result.total, result.maximum)
+        circle |= {"ec": "black", "lw": 0.8}
+    fraction_size = FRACTION_SIZE * font_size
+    n_letters = max(len(total), len(str(result.maximum)))
+    half_width = 0.5 * FRACTION_SHRINKAGE * DIGIT_WIDTH * n_letters
+    radius = fraction_size * (half_width + CIRCLE_PADDING) + 1
+    position = (1.0, 1.0) if anchor is None else (anchor, anchor)
+    offset = (-radius, -radius) if anchor is None else (0.0, 0.0)
+    place: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    place |= {"ha": "center", "va": "center", "zorder": 5}
+    fraction = rf"$\frac{{{total}}}{{{result.maximum}}}$"
+    ax.annotate(fraction, position, offset, fontsize=fraction_size, bbox=circle, **place)
     return 2 * (radius + 1)

@@ -12,44 +12,65 @@ from ..workflow._compare import Comparison
 from ..workflow._compare import compare as compare_results
 from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
 
-LETTERS = (
-    48  # Longer lines of a legend are broken: they would leave no room for the bars beside them.
-)
+# Longer lines of the legend are broken: they would leave no room for the bars beside them.
+MAX_LEGEND_LINE_LENGTH = 48
+# Share of the distance between two degrees that the bars of all devices take.
+GROUP_WIDTH = 0.84
+# Share of its place that a bar takes.
+BAR_SHARE = 0.92
 
 
 def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """Capacity by total degree in groups of bars, with 95 % intervals; the legend holds the totals.
+    """Draw capacity by total degree in groups of bars, with 95 % intervals; the legend has totals.
 
-    Takes the `Comparison` that `infocap.compare` gave, or the results themselves and their `names`.
+    Parameters
+    ----------
+    *results
+        The `Comparison` that `infocap.compare` returned, or the results themselves.
+    names
+        The names of the devices, where results are given.
+    ax
+        Where to draw; by default on new axes.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> results = [infocap.probe(lambda u: u**power, basis, 256, seed=1) for power in (1, 2)]
     >>> ax = infocap.plot.compare(*results, names=["linear", "square"])
     >>> ax.get_ylabel()
     'capacity'
     """
-    given = len(results) == 1 and isinstance(results[0], Comparison)
-    whole = results[0] if given else compare_results(*results, names=names)
-    table = whole.by_degree()
-    width = 0.84 / len(whole.names)
+    if len(results) == 1 and isinstance(results[0], Comparison):
+        comparison = results[0]
+    else:
+        comparison = compare_results(*results, names=names)
+    table = comparison.by_degree()
+    n_devices = len(comparison.names)
+    width = GROUP_WIDTH / n_devices
     with axes(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
-        for number, (name, result) in enumerate(zip(whole.names, whole.results, strict=True)):
-            ours = table[table.device == name]
-            values = np.maximum(ours.capacity.to_numpy(), 0.0)  # unbiased ones may lie below zero
-            place = np.arange(len(values)) + (number - (len(whole.names) - 1) / 2) * width
-            hatch = None if number < len(COLOURS) else "///"
+        pairs = zip(comparison.names, comparison.results, strict=True)
+        for number, (name, result) in enumerate(pairs):
+            rows = table[table.device == name]
+            # Unbiased estimates may lie below zero, and a bar cannot.
+            capacities = np.maximum(rows.capacity.to_numpy(), 0.0)
+            offset = (number - (n_devices - 1) / 2) * width
+            places = np.arange(len(capacities)) + offset
             error = result.total_standard_error
             total = result.qualified_total or with_error(result.total, error, HALF_WIDTH_95)
-            label = textwrap.fill(f"{name}: {total} of {result.maximum}", LETTERS)
-            colour = COLOURS[number % len(COLOURS)]
-            ax.bar(place, values, width=0.92 * width, color=colour, hatch=hatch, label=label)
-            if np.isfinite(ours.standard_error).all():
-                reach = np.maximum([values - ours.low, ours.high - values], 0.0)
-                ax.errorbar(
-                    place, values, reach, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5
-                )
-        degree_axis(ax, np.arange(whole.basis.max_degree + 1))
+            label = f"{name}: {total} of {result.maximum}"
+            look: Any = {
+                "color": COLOURS[number % len(COLOURS)],
+                "hatch": None if number < len(COLOURS) else "///",
+                "label": textwrap.fill(label, MAX_LEGEND_LINE_LENGTH),
+            }
+            ax.bar(places, capacities, width=BAR_SHARE * width, **look)
+            if np.isfinite(rows.standard_error).all():
+                below = np.maximum(capacities - rows.low, 0.0)
+                above = np.maximum(rows.high - capacities, 0.0)
+                thin: Any = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.5}
+                ax.errorbar(places, capacities, [below, above], fmt="none", **thin)
+        degree_axis(ax, np.arange(comparison.basis.max_degree + 1))
         ax.set(ylim=(0, None), ylabel="capacity")
-        beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
-        ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **beside)
+        place: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
+        ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **place)
     return ax

@@ -1,4 +1,4 @@
-"""What a run tells beside its capacities: growth with the number of samples, convergence, factors, drift."""
+"""What a run shows beside capacities: growth with the number of samples, factors and drift."""
 
 import re
 from collections.abc import Sequence
@@ -13,158 +13,239 @@ from ..dimension._spectra import Indicator
 from ..errors import ParameterError
 from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult, Factors
+from ..typing import Floats
 from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
 
-MOST_MARKERS = 100  # Points of a curve that get a marker; more would merge into a thick line.
-MOST_CURVES = 6  # Functions whose convergence is drawn unless the user names some.
-ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "handlelength": 1.6}
-CLOCKS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+# Points of a curve that get a marker; more would merge into a thick line.
+MAX_MARKERS = 100
+# Functions whose convergence is drawn unless the user names some.
+N_CONVERGENCE_CURVES = 6
+LEGEND_ABOVE: Any = {
+    "loc": "lower center",
+    "bbox_to_anchor": (0.5, 1.0),
+    "ncols": 2,
+    "handlelength": 1.6,
+}
+# Units of time by their length in seconds, the longest first.
+TIME_UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0}
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """The total that the method gives for the rows measured first, with its 95 % interval, and that of the result.
+    """Draw the total that the method gives for the rows measured first, with its 95 % interval.
 
-    Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows. A total that
-    is unreliable has open symbols and no interval, and the reason stands above.
+    The number of samples doubles from tick to tick. Lines show the most that the readouts could
+    reach and, when inputs were repeated, what noise allows. Points whose error is not known have no
+    interval. An unreliable total has open symbols and no interval, and the reason stands above.
 
+    Parameters
+    ----------
+    result
+        A result of ``infocap.estimate(recording)``.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> ax = infocap.plot.growth(infocap.estimate(infocap.Recording(u, u**2, range(256)), basis=basis))
+    >>> recording = infocap.Recording(u, u**2, range(256))
+    >>> ax = infocap.plot.growth(infocap.estimate(recording, basis=basis))
     >>> ax.get_xlabel()
     'number of samples N'
     """
-    found = result.growth
-    if found is None:
+    curve = result.growth
+    if curve is None:
         raise ParameterError(
             "no growth with the number of samples; infocap.estimate(recording, basis) follows it."
         )
-    n, total = np.array(found.n_samples), np.array(found.total)
+    n_samples = np.array(curve.n_samples)
+    totals = np.array(curve.total)
     with axes(ax) as ax:
-        if found.standard_error is not None and not result.unreliable:
-            half_width = HALF_WIDTH_95 * np.array(found.standard_error)
-            low, high = np.maximum(total - half_width, 0.0), total + half_width
-            ax.fill_between(
-                n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval"
-            )
-        fill = "white" if result.unreliable else COLOURS[0]
-        label = "total capacity, unreliable" if result.unreliable else "total capacity"
-        ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, markerfacecolor=fill, label=label)
+        if curve.standard_error is not None and not result.unreliable:
+            # An error that is None becomes NaN.
+            errors = np.array(curve.standard_error, dtype=float)
+            _draw_interval(ax, n_samples, totals, HALF_WIDTH_95 * errors)
+        label = "total capacity"
+        fill = COLOURS[0]
+        if result.unreliable:
+            label = "total capacity, unreliable"
+            fill = "white"
+        look: Any = {"color": COLOURS[0], "markersize": 3.5, "markerfacecolor": fill}
+        ax.plot(n_samples, totals, "o-", label=label, **look)
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
-        if (limit := result.noise_limited_total) is not None:
+        limit = result.noise_limited_total
+        if limit is not None:
             label = f"what noise allows, {short(limit, result.maximum)}"
             ax.axhline(limit, color=COLOURS[5], linestyle=":", label=label)
         ax.set_xscale("log", base=2)
-        ax.set_xticks(n, [str(one) for one in n])
+        ax.set_xticks(n_samples, [str(n) for n in n_samples])
         ax.minorticks_off()
         ax.set(xlabel="number of samples N", ylabel="total capacity")
-        ax.set_ylim(0, 1.08 * max(result.maximum, float(total.max())))
-        legend = ax.legend(
-            title=unreliable_total(ax, result) if result.unreliable else None, **ABOVE
-        )
+        ax.set_ylim(0, 1.08 * max(result.maximum, float(totals.max())))
+        reason = unreliable_total(ax, result) if result.unreliable else None
+        legend = ax.legend(title=reason, **LEGEND_ABOVE)
         legend.get_title().set_color(DOUBT)
     return ax
 
 
+def _draw_interval(ax: Axes, n_samples: Floats, totals: Floats, half_width: Floats) -> None:
+    """Draw a band where every point has an interval, and bars at the points that have one otherwise."""
+    has_interval = np.isfinite(half_width)
+    label = "95 % interval"
+    if has_interval.all():
+        low = np.maximum(totals - half_width, 0.0)
+        look: Any = {"color": COLOURS[0], "alpha": 0.22, "linewidth": 0}
+        ax.fill_between(n_samples, low, totals + half_width, label=label, **look)
+    elif has_interval.any():
+        # Without caps, so that the first line of the axes is the curve.
+        ax.errorbar(
+            n_samples[has_interval],
+            totals[has_interval],
+            half_width[has_interval],
+            fmt="none",
+            ecolor=COLOURS[0],
+            label=label,
+        )
+
+
 def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = None) -> Axes:
-    """Malinowski's indicator function IND on a logarithmic axis, with its minimum: the number of factors.
+    """Draw Malinowski's indicator function, whose minimum is the number of factors.
 
-    Takes a result of `estimate` whose recording has noise repeats, or what `infocap.dimension.indicator` gave.
+    Parameters
+    ----------
+    found
+        A result of ``infocap.estimate(recording)`` whose recording has noise repeats, or what
+        `infocap.dimension.indicator` returned.
+    ax
+        Where to draw; by default on new axes.
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))
-    >>> found = infocap.dimension.indicator(signal + 0.1 * rng.standard_normal((500, 10)))
-    >>> ax = infocap.plot.indicator(found)
+    >>> noise = 0.1 * rng.standard_normal((500, 10))
+    >>> ax = infocap.plot.indicator(infocap.dimension.indicator(signal + noise))
     >>> ax.texts[0].get_text()
     'minimum: 3 factors'
     """
     factors = found.factors if isinstance(found, CapacityResult) else found
     if factors is None:
         raise ParameterError(
-            "the result has no factor analysis: its recording had no `noise`; measure one input many times, "
-            "and give infocap.estimate the recording with them."
+            "the result has no factor analysis: its recording had no `noise`; measure one input "
+            "many times, and give infocap.estimate the recording with them."
         )
     if isinstance(factors, Factors) and factors.problem is not None:
         raise ParameterError(f"the result has no indicator function: {factors.problem}")
     values = np.asarray(factors.values)
+    numbers = np.arange(1, len(values) + 1)
+    # Readouts without noise leave exactly zero, which has no place on a logarithmic axis.
+    positive_values = np.where(values > 0, values, np.nan)
     with axes(ax) as ax:
-        marker = "o" if len(values) <= MOST_MARKERS else None
-        shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
-        ax.semilogy(
-            np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5
-        )
-        if (least := factors.n_factors) is not None:
-            ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
-            ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
-            above: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-            ax.text(least, 1.01, f"minimum: {least} factors", **above)
+        look: Any = {"marker": _marker(len(values)), "color": COLOURS[0], "markersize": 2.5}
+        ax.semilogy(numbers, positive_values, **look)
+        n_factors = factors.n_factors
+        if n_factors is not None:
+            ax.axvline(n_factors, color=SOFT, linestyle="--", linewidth=0.9)
+            ax.plot(n_factors, values[n_factors - 1], "o", color=COLOURS[5], markersize=5)
+            place: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+            ax.text(n_factors, 1.01, f"minimum: {n_factors} factors", **place)
         ax.yaxis.set_major_formatter(_PowersOfTen())
         ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
-        ax.set(
-            xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND"
-        )
+        ax.set_xlim(0, len(values) + 1)
+        ax.set(xlabel="number of factors", ylabel="indicator function IND")
     return ax
 
 
+def _marker(n_points: int) -> str | None:
+    return "o" if n_points <= MAX_MARKERS else None
+
+
 class _PowersOfTen(LogFormatterSciNotation):
-    """Powers of ten as plain text, 10⁻³, which every font shows alike; matplotlib chooses the ticks that get one."""
+    """Powers of ten as plain text, such as 10⁻³, which every font shows alike.
+
+    Matplotlib chooses the ticks that get a label.
+    """
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        text = super().__call__(x, pos).replace(r"$\mathdefault{", "").replace("}$", "")
-        small = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(small), text).replace(
-            r"\times", "·"
-        )
+        text = super().__call__(x, pos)
+        text = text.replace(r"$\mathdefault{", "").replace("}$", "").replace(r"\times", "·")
+        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(SUPERSCRIPTS), text)
 
 
 def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """How far the reference was from its first measurement, in per cent of the readouts' standard deviation.
+    """Draw how far the reference was from its first measurement during the run.
 
-    The dashed line is the distance that noise alone explains. The result must come from `estimate`, and its recording
-    must have measured a reference again and again.
+    The distance is in per cent of the readouts' standard deviation. The dashed line is the distance
+    that noise alone explains.
 
+    Parameters
+    ----------
+    result
+        A result of ``infocap.estimate(recording)`` whose recording measured a reference repeatedly.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> again = 0.01 * np.random.default_rng(1).standard_normal((12, 2))
-    >>> recording = infocap.Recording(u, u**2, range(256), reference=again)
+    >>> reference = 0.01 * np.random.default_rng(1).standard_normal((12, 2))
+    >>> recording = infocap.Recording(u, u**2, range(256), reference=reference)
     >>> ax = infocap.plot.drift(infocap.estimate(recording, basis=basis))
     >>> ax.get_xlabel()
     'number of measurement'
     """
-    found = result.drift
-    if found is None:
+    curve = result.drift
+    if curve is None:
         raise ParameterError(
-            "the result has no drift: its recording had no `reference`; measure one input 8 times or more during "
-            "the run, and give infocap.estimate the recording with them."
+            "the result has no drift: its recording had no `reference`; measure one input 8 times "
+            "or more during the run, and give infocap.estimate the recording with them."
         )
-    time, called = _clock(np.array(found.time), found.clock == "s")
-    percent, noise = 100 * np.array(found.moved), 100 * np.sqrt(2) * found.noise
+    time, time_label = _time_axis(np.array(curve.time), in_seconds=curve.clock == "s")
+    distance = 100 * np.array(curve.moved)
+    # The difference of two measurements has twice the variance of the noise.
+    noise_distance = 100 * np.sqrt(2) * curve.noise
     with axes(ax) as ax:
-        marker = "o" if len(time) <= MOST_MARKERS else None
-        ax.plot(time, percent, marker=marker, color=COLOURS[0], markersize=2.5, label="reference")
-        ax.axhline(noise, color=SOFT, linestyle="--", label="noise alone")
-        ax.set(
-            ylim=(0, 1.12 * max(*percent, noise, 1e-6)),
-            xlabel=called,
-            ylabel="moved by (% of spread)",
-        )
-        ax.legend(**ABOVE)
+        look: Any = {"marker": _marker(len(time)), "color": COLOURS[0], "markersize": 2.5}
+        ax.plot(time, distance, label="reference", **look)
+        ax.axhline(noise_distance, color=SOFT, linestyle="--", label="noise alone")
+        ax.set_ylim(0, 1.12 * max(*distance, noise_distance, 1e-6))
+        ax.set(xlabel=time_label, ylabel="moved by (% of spread)")
+        ax.legend(**LEGEND_ABOVE)
     return ax
 
 
-def _clock(time: np.ndarray, in_seconds: bool) -> tuple[np.ndarray, str]:
-    """Times since the first and what to call them, in the largest unit of which the run lasts more than two."""
+def _time_axis(time: np.ndarray, in_seconds: bool) -> tuple[np.ndarray, str]:
+    """Return times since the first, in the largest unit of which the run lasts more than two."""
     if not in_seconds:
         return time, "number of measurement"
-    since = time - time[0]
-    seconds, unit = next((one for one in CLOCKS if since.max() > 2 * one[0]), CLOCKS[-1])
-    return since / seconds, f"time ({unit})"
+    elapsed = time - time[0]
+    unit = "s"
+    for name, seconds in TIME_UNITS.items():
+        if elapsed.max() > 2 * seconds:
+            unit = name
+            break
+    return elapsed / TIME_UNITS[unit], f"time ({unit})"
 
 
 def extra_value(recording: Recording, name: str | None = None, ax: Axes | None = None) -> Axes:
-    """An extra value of each row, such as a temperature, in the order of acquisition; the first, or that of a name.
+    """Draw an extra value of each row, such as a temperature, in the order of acquisition.
 
-    >>> warm = np.linspace(293, 294, 8)[:, None]
-    >>> run = infocap.Recording(np.zeros((8, 1)), np.ones((8, 2)), range(8), extra=warm, extra_names=("Room [K]",))
+    Parameters
+    ----------
+    recording
+        A recording with extra values.
+    name
+        The name of the value; by default the first.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
+    >>> temperature = np.linspace(293, 294, 8)[:, None]
+    >>> extra = {"extra": temperature, "extra_names": ("Room [K]",)}
+    >>> run = infocap.Recording(np.zeros((8, 1)), np.ones((8, 2)), range(8), **extra)
     >>> infocap.plot.extra_value(run).get_ylabel()
     'Room [K]'
     """
@@ -173,67 +254,88 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
         raise ParameterError(
             f"`name={name!r}` is no extra value of this recording, which has {list(names)}."
         )
-    when = (
-        np.arange(len(recording.design_index))
-        if recording.time is None
-        else np.asarray(recording.time)
-    )
-    order = np.argsort(when, kind="stable")
-    time, called = _clock(when[order], when.dtype.kind == "f")
+    name = name or names[0]
+    values = recording.extra[:, names.index(name)]
+    if recording.time is None:
+        moments = np.arange(len(recording.design_index))
+    else:
+        moments = np.asarray(recording.time)
+    order = np.argsort(moments, kind="stable")
+    time, time_label = _time_axis(moments[order], in_seconds=moments.dtype.kind == "f")
     with axes(ax) as ax:
-        ax.plot(
-            time,
-            recording.extra[order, names.index(name or names[0])],
-            ".",
-            color=COLOURS[0],
-            markersize=2.5,
-        )
-        ax.set(xlabel=called, ylabel=name or names[0])
+        ax.plot(time, values[order], ".", color=COLOURS[0], markersize=2.5)
+        ax.set(xlabel=time_label, ylabel=name)
     return ax
 
 
 def convergence(
     curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
+    """Draw the raw capacity C_N of selected functions over the number of samples N.
 
-    Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``;
-    by default functions of high, middle and vanishing capacity.
+    The axis is logarithmic. At N = K all raw capacities are 1.
 
+    Parameters
+    ----------
+    curve
+        What `infocap.convergence` returned.
+    terms
+        Functions, as positions in the basis or labels such as ``"P2(u1)"``; by default functions of
+        high, middle and vanishing capacity.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
+    >>> x = infocap.systems.RandomFeatures(2, 5)(u)
+    >>> curve = infocap.convergence(u, x, basis)
     >>> ax = infocap.plot.convergence(curve, ["P1(u1)", "P3(u2)"])
     >>> len(ax.get_legend().get_texts())
     2
     """
     labels = curve.basis.labels
-    if terms is None:
-        last = curve.raw[-1, 1:]
-        wanted = np.linspace(
-            last.max(initial=0.0), last.min(initial=1.0), min(MOST_CURVES, len(last))
-        )
-        terms = list(
-            dict.fromkeys(1 + int(np.argmin(np.abs(last - value))) for value in wanted)
-        ) or [0]
-    chosen: list[Any] = [labels.index(term) if term in labels else term for term in terms]
-    wrong = [term for term in chosen if term not in range(len(labels))]
-    if wrong:
-        raise ParameterError(
-            f"`terms` has {wrong[0]!r}; functions are 0 to {len(labels) - 1}, such as {labels[-1]!r}."
-        )
+    chosen = _spread_terms(curve.raw[-1]) if terms is None else _term_positions(terms, labels)
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")
         for number, term in enumerate(chosen):
-            label = "constant" if labels[term] == "1" else labels[term]
-            colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
-            ax.plot(curve.n_samples, curve.raw[:, term], line, color=colour, label=label)
-        ax.set(
-            xscale="log",
-            xlim=(curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05),
-            ylim=(0, 1.05),
-        )
+            look: Any = {
+                "color": COLOURS[number % len(COLOURS)],
+                "linestyle": "-" if number < len(COLOURS) else "--",
+                "label": "constant" if labels[term] == "1" else labels[term],
+            }
+            ax.plot(curve.n_samples, curve.raw[:, term], **look)
+        limits = (curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05)
+        ax.set(xscale="log", xlim=limits, ylim=(0, 1.05))
         ax.set(xlabel="number of samples $N$", ylabel="raw capacity $C_N$")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     return ax
+
+
+def _spread_terms(capacities: Floats) -> list[int]:
+    """Return functions whose capacities are spread from the highest to the lowest, no constant."""
+    varying = capacities[1:]
+    highest = varying.max(initial=0.0)
+    lowest = varying.min(initial=1.0)
+    terms = []
+    for value in np.linspace(highest, lowest, min(N_CONVERGENCE_CURVES, len(varying))):
+        nearest = 1 + int(np.argmin(np.abs(varying - value)))
+        if nearest not in terms:
+            terms.append(nearest)
+    return terms or [0]
+
+
+def _term_positions(terms: Sequence[int | str], labels: Sequence[str]) -> list[int]:
+    """Return the positions of functions that are named by position or label."""
+    positions = []
+    for term in terms:
+        position = labels.index(term) if term in labels else term
+        if position not in range(len(labels)):
+            raise ParameterError(
+                f"`terms` has {term!r}; functions are 0 to {len(labels) - 1}, "
+                f"such as {labels[-1]!r}."
+            )
+        positions.append(int(position))
+    return positions

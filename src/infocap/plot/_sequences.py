@@ -10,116 +10,184 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from ..result._capacity_result import CapacityResult
+from ..typing import Floats
 from ._style import COLOURS, GREY, SOFT, axes, stack
 
-MOST_LINES = 4  # Lines of higher degrees of one delayed input lie on each other near zero.
-VISIBLE = 0.005  # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
-SMALL = (
-    0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
-)
+# Lines of one delayed input; those of higher degrees lie on each other near zero.
+MAX_LINES = 4
+# The share of the highest bar that is one pixel high; the axis ends where bars become lower.
+MIN_VISIBLE_SHARE = 0.005
+# The colour scale of capacities ends here at least: smaller ones deserve no bright colour.
+MIN_SCALE_END = 0.02
 
 
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
-    """Capacity of one delayed input by its delay, one line per degree, with bands of two standard errors.
+    """Draw the capacity of one delayed input by its delay, with bands of two standard errors.
 
-    Cosine and sine of a phase have a line each. Points of functions that are not significant are empty.
+    Each degree has a line, cosine and sine of a phase have one each. Points of functions that are
+    not significant are empty.
 
-    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
+    Parameters
+    ----------
+    result
+        A result of delayed inputs.
+    ax
+        Where to draw; by default on new axes.
+    input
+        The number of the input, from 1 on.
+
+    Examples
+    --------
+    >>> network = infocap.systems.EchoState(4)
+    >>> result = infocap.probe(network, infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.memory_function(result).get_xlabel()
     'delay'
     """
     basis = result.basis
-    alone = (basis.interactions == 1) & (basis.indices[:, 0] == input - 1)
-    kinds = sorted(
-        {*zip(basis.degrees[alone].tolist(), basis.indices[alone, 2].tolist(), strict=True)}
-    )
-    longest, name = 0, basis.names[input - 1]
+    input_name = basis.names[input - 1]
+    of_this_input = (basis.interactions == 1) & (basis.indices[:, 0] == input - 1)
+    # The functions of one input are counted by an index: one for each degree, but two for each
+    # degree of a phase, cosine and sine.
+    degrees = basis.degrees[of_this_input].tolist()
+    indices = basis.indices[of_this_input, 2].tolist()
+    kinds = sorted(set(zip(degrees, indices, strict=True)))
+    longest_delay = 0
     with axes(ax) as ax:
-        for (degree, index), colour in zip(kinds[:MOST_LINES], COLOURS, strict=False):
-            alike = [one for of_degree, one in kinds if of_degree == degree]  # cosine and sine
-            table = result.memory_function(degree, input).iloc[alike.index(index) :: len(alike)]
-            delays, values = table.index.to_numpy(), table["capacity"].to_numpy()
-            if degree > 1 and not values.any():
+        for (degree, index), colour in zip(kinds[:MAX_LINES], COLOURS, strict=False):
+            indices_of_degree = [other for other_degree, other in kinds if other_degree == degree]
+            n_kinds = len(indices_of_degree)
+            table = result.memory_function(degree, input)
+            table = table.iloc[indices_of_degree.index(index) :: n_kinds]
+            capacities = table["capacity"].to_numpy()
+            if degree > 1 and not capacities.any():
                 continue
-            longest = max(longest, *delays[values > VISIBLE].tolist(), 0)
-            called = (
-                f"degree {degree}"
-                if len(alike) == 1
-                else basis.families[input - 1].label(index, name)
-            )
-            look: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
-            ax.plot(delays, values, "o-", markerfacecolor="white", label=called, **look)
-            ax.plot(delays[values > 0], values[values > 0], "o", **look)
-            if "standard_error" in table:
-                width = 2 * table["standard_error"].to_numpy()
-                low, high = np.clip(values - width, 0, 1), np.clip(values + width, 0, 1)
-                ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
-        end = (
-            min(basis.memory, 1.5 * longest + 3) + 0.5
-        )  # where nothing is remembered any more, nothing is to be seen
-        ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end))
-        ax.set_xlabel("delay" if basis.n_inputs == 1 else f"delay of {name}")
+            visible = table.index[capacities > MIN_VISIBLE_SHARE]
+            longest_delay = max(longest_delay, *visible.tolist(), 0)
+            label = f"degree {degree}"
+            if n_kinds > 1:
+                label = basis.families[input - 1].label(index, input_name)
+            _draw_memory(ax, table, colour, label)
+        # Where nothing is remembered any more, there is nothing to be seen.
+        end = min(basis.memory, 1.5 * longest_delay + 3)
+        ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end + 0.5))
+        ax.set_xlabel("delay" if basis.n_inputs == 1 else f"delay of {input_name}")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
     return ax
 
 
+def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:
+    """Draw capacity over delay, filled where it is significant, with a band if errors are known."""
+    delays = table.index.to_numpy()
+    capacities = table["capacity"].to_numpy()
+    significant = capacities > 0
+    look: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
+    ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **look)
+    ax.plot(delays[significant], capacities[significant], "o", **look)
+    if "standard_error" in table:
+        half_width = 2 * table["standard_error"].to_numpy()
+        low = np.clip(capacities - half_width, 0, 1)
+        high = np.clip(capacities + half_width, 0, 1)
+        ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
+
+
 def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
-    """Capacity stacked by degree, one bar per result, the rank as a line; without the constant, as is usual.
+    """Draw capacity stacked by degree, one bar per result, and the rank as a line.
 
-    `results` is what `infocap.sweep` gave, a mapping from what was changed, such as the spectral radius, to the result,
-    a list of results, or one.
+    The constant is left out, as is usual for devices with memory.
 
-    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
+    Parameters
+    ----------
+    results
+        What `infocap.sweep` returned, a mapping from what was changed, such as the spectral radius,
+        to the result, a list of results, or one result.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
+    >>> network = infocap.systems.EchoState(4)
+    >>> result = infocap.probe(network, infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.degree_bars({0.8: result, 0.9: result}).get_ylabel()
     'capacity without the constant'
     """
-    settings = getattr(results, "settings", {})  # of a sweep, which gives pairs of them and results
-    named = dict(results) if isinstance(results, Mapping) else {}
-    for k, one in enumerate(
-        [results] if isinstance(results, CapacityResult) else () if named else results
-    ):
-        named |= {", ".join(map(str, one[0].values())): one[1]} if settings else {k + 1: one}
-    places, every = np.arange(len(named)), list(named.values())
+    names, result_list = _named_results(results)
+    places = np.arange(len(result_list))
     with axes(ax) as ax:
-        sums = pd.DataFrame([np.bincount(one.basis.degrees, one.capacity) for one in every]).fillna(
-            0.0
-        )
-        base = stack(ax, sums.loc[:, 1:].rename(columns="degree {}".format), COLOURS, 0.8)
-        errors = [one.total_standard_error for one in every if one.total_standard_error is not None]
-        if len(errors) == len(every):
-            ax.errorbar(places, base, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
-        rank = [one.rank - (one.maximum > one.n_readouts) for one in every]
-        ax.hlines(
-            rank,
-            places - 0.5,
-            places + 0.5,
-            color=SOFT,
-            linestyle="--",
-            label="rank of the readouts",
-        )
-        ax.set(xticks=places, ylabel="capacity without the constant", xlim=(-0.7, len(every) - 0.3))
+        sums_by_degree = [
+            np.bincount(result.basis.degrees, result.capacity) for result in result_list
+        ]
+        table = pd.DataFrame(sums_by_degree).fillna(0.0)
+        table = table.loc[:, 1:].rename(columns="degree {}".format)
+        totals = stack(ax, table, COLOURS, 0.8)
+        errors = [result.total_standard_error for result in result_list]
+        if None not in errors:
+            look: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
+            ax.errorbar(places, totals, errors, **look)
+        ranks = [_rank_of_readouts(result) for result in result_list]
+        line: Any = {"color": SOFT, "linestyle": "--", "label": "rank of the readouts"}
+        ax.hlines(ranks, places - 0.5, places + 0.5, **line)
+        ax.set_ylabel("capacity without the constant")
+        ax.set(xticks=places, xlim=(-0.7, len(result_list) - 0.3))
+        settings = getattr(results, "settings", {})
         ax.set_xlabel(", ".join(settings).replace("_", " "))
-        ax.set_xticklabels([str(name) for name in named] if len(every) > 1 else [""])
-        ax.set_ylim(0, 1.05 * max(*rank, *base))
+        ax.set_xticklabels(names if len(names) > 1 else [""])
+        ax.set_ylim(0, 1.05 * max(*ranks, *totals))
+        # The legend has the order of the stack, from top to bottom.
         handles, labels = ax.get_legend_handles_labels()
-        ax.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5))
+        handles.reverse()
+        labels.reverse()
+        ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
 
 
-def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
-    """Capacities of degree 2 by both delays, squares of one delay on the diagonal; each pair is shown once.
+def _named_results(results: Any) -> tuple[list[str], list[CapacityResult]]:
+    """Return the names and the results of a sweep, a mapping, a list or a single result."""
+    if isinstance(results, CapacityResult):
+        results = [results]
+    if isinstance(results, Mapping):
+        return [str(name) for name in results], list(results.values())
+    if hasattr(results, "settings"):  # a sweep, which yields pairs of settings and result
+        pairs = list(results)
+        names = [", ".join(map(str, settings.values())) for settings, _ in pairs]
+        return names, [result for _, result in pairs]
+    result_list = list(results)
+    return [str(number) for number in range(1, len(result_list) + 1)], result_list
 
-    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
+
+def _rank_of_readouts(result: CapacityResult) -> int:
+    """Return the rank without the constant readout, where one was appended."""
+    constant_was_appended = result.maximum > result.n_readouts
+    return result.rank - constant_was_appended
+
+
+def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
+    """Draw capacities of degree 2 by both delays; squares of one delay lie on the diagonal.
+
+    Each pair of delays is shown once.
+
+    Parameters
+    ----------
+    result
+        A result of delayed inputs.
+    ax
+        Where to draw; by default on new axes.
+    input
+        The number of the input, from 1 on.
+
+    Examples
+    --------
+    >>> network = infocap.systems.EchoState(4)
+    >>> result = infocap.probe(network, infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.delay_matrix(result).get_xlabel()
     'longer delay'
     """
-    values = result.delay_matrix(input)
-    values[np.triu_indices(len(values), 1)] = np.nan
+    capacities = result.delay_matrix(input)
+    capacities[np.triu_indices(len(capacities), 1)] = np.nan
     with axes(ax, aspect=0.8) as ax:
         colours = mpl.colormaps["viridis"].with_extremes(bad="white")
-        largest = max(float(np.nanmax(values)), SMALL)
-        image = ax.imshow(values.T, origin="lower", cmap=colours, vmin=0.0, vmax=largest)
+        scale_end = max(float(np.nanmax(capacities)), MIN_SCALE_END)
+        image = ax.imshow(capacities.T, origin="lower", cmap=colours, vmin=0.0, vmax=scale_end)
         ax.set(xlabel="longer delay", ylabel="shorter delay")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(integer=True))
@@ -128,23 +196,37 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
 
 
 def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """Capacity by the largest delay of a function, stacked by degree: where memory is traded for nonlinearity.
+    """Draw capacity by the largest delay of a function, stacked by degree.
 
-    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
+    It shows how memory is traded for nonlinearity.
+
+    Parameters
+    ----------
+    result
+        A result of delayed inputs.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
+    >>> network = infocap.systems.EchoState(4)
+    >>> result = infocap.probe(network, infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.capacity_by_delay(result).get_xlabel()
     'largest delay'
     """
-    table = result.by_delay()
+    table = result.by_delay().rename(columns="degree {}".format)
     with axes(ax) as ax:
-        base = stack(ax, table.rename(columns="degree {}".format), COLOURS, 1.0)
-        shown = np.flatnonzero(base > VISIBLE * base.max())
-        ax.set(
-            xlabel="largest delay",
-            ylabel="capacity",
-            xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6),
-        )
+        sums = stack(ax, table, COLOURS, 1.0)
+        ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
+        ax.set(xlabel="largest delay", ylabel="capacity")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
         ax.grid(axis="y", color=GREY, linewidth=0.4)
         ax.set_axisbelow(True)
     return ax
+
+
+def _last_visible(heights: Floats) -> int:
+    """Return the position of the last bar that is high enough to be seen."""
+    visible = np.flatnonzero(heights > MIN_VISIBLE_SHARE * heights.max())
+    return int(visible[-1]) if len(visible) else 0

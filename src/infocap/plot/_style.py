@@ -1,4 +1,4 @@
-"""One look for all figures: sizes for print, colours that colour-blind readers can tell apart."""
+"""The look of all figures: sizes for print, and colours that colour-blind readers can tell apart."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -19,23 +19,37 @@ from .._validation import one_of, positive
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats, Integers
 
-SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
+MM_PER_INCH = 25.4
+POINTS_PER_INCH = 72
+# Widths of one column and of two columns of a journal.
+SINGLE_MM = 89.0
+DOUBLE_MM = 183.0
+# Journals refuse smaller letters, which cannot be read in print.
+MIN_FONT_SIZE = 5.0  # points
+# Height of a figure over its width, unless the function that draws it wants another one.
+ASPECT = 0.72
+
+# The palette of Okabe and Ito.
 COLOURS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
+    "#0072B2",  # blue
+    "#E69F00",  # orange
+    "#009E73",  # green
+    "#CC79A7",  # purple
+    "#56B4E9",  # light blue
+    "#D55E00",  # red
     "#000000",
-)  # Okabe and Ito
-DOUBT = COLOURS[5]  # what cannot be trusted
-CONSTANT = "#8e979f"  # The constant function, which any device with an offset computes, is not one of the colours.
-GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
-LEAST_POINTS = 5.0  # Smaller letters are refused by journals, and cannot be read in print.
-OWN_WIDTH: ContextVar[float | None] = ContextVar(
-    "OWN_WIDTH", default=None
-)  # of new figures, in millimetres
+)
+# Numbers that cannot be trusted.
+DOUBT = COLOURS[5]
+# The constant function, which any device with an offset computes, has none of the colours.
+CONSTANT = "#8e979f"
+# Cells of a matrix that are not in the basis.
+GREY = "#d0d0d0"
+# Lines with which others are compared.
+SOFT = "#565f69"
+
+# Width of new figures in millimetres, within `width`; None is the width of a journal's column.
+_FIGURE_WIDTH_MM: ContextVar[float | None] = ContextVar("_FIGURE_WIDTH_MM", default=None)
 STYLE: Any = dict(
     mpl.rc_params_from_file(
         Path(__file__).with_name("journal.mplstyle"), use_default_template=False
@@ -45,12 +59,12 @@ STYLE: Any = dict(
 
 @contextmanager
 def own_look() -> Iterator[None]:
-    """The settings of this package, for figures made within."""
+    """Make figures in the look of this package within the context."""
     with mpl.rc_context(STYLE):
         yield
         interactive = mpl.is_interactive()
-    # A notebook's backend is loaded by the first figure and then switches pictures on. Leaving the settings undoes
-    # that, and the notebook would show the first figure and no other.
+    # The first figure loads the backend of a notebook, which then switches pictures on. Leaving the
+    # context undoes that, and the notebook would show the first figure and no other.
     mpl.interactive(interactive)
 
 
@@ -58,6 +72,15 @@ def own_look() -> Iterator[None]:
 def width(width_mm: float) -> Iterator[None]:
     """Give new figures another width than a journal's column, with letters of the same size.
 
+    Labels are placed for that width, which is why it must be known before a figure is drawn.
+
+    Parameters
+    ----------
+    width_mm
+        The width in millimetres.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with infocap.plot.width(60):
@@ -65,16 +88,31 @@ def width(width_mm: float) -> Iterator[None]:
     >>> round(ax.figure.get_figwidth() * 25.4)
     60
     """
-    before = OWN_WIDTH.set(positive("width_mm", width_mm))
+    token = _FIGURE_WIDTH_MM.set(positive("width_mm", width_mm))
     try:
         yield
     finally:
-        OWN_WIDTH.reset(before)
+        _FIGURE_WIDTH_MM.reset(token)
 
 
 def save(ax: Axes, path: str | Path) -> Path:
-    """Write the figure of some axes as journals want it: text as text in ``.pdf`` and ``.svg``, 300 dpi in ``.png``.
+    """Write the figure of some axes as journals want it.
 
+    Parameters
+    ----------
+    ax
+        Axes that a function of `infocap.plot` returned.
+    path
+        A ``.pdf`` or ``.svg`` file, which holds text as text, or a ``.png`` file with 300 dots per
+        inch.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Examples
+    --------
     >>> import tempfile
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
@@ -85,60 +123,70 @@ def save(ax: Axes, path: str | Path) -> Path:
     path = Path(path)
     one_of("path suffix", path.suffix, (".png", ".pdf", ".svg"))
     figure: Any = ax.get_figure(root=True)
-    with own_look(), replaced(path) as beside:
-        figure.savefig(beside, format=path.suffix[1:])
+    with own_look(), replaced(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:])
     return path
 
 
 @contextmanager
-def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> Iterator[Axes]:
-    """The axes given, as they are; or new ones, one column wide, in the look of this package."""
+def axes(ax: Axes | None, aspect: float = ASPECT, width_mm: float = SINGLE_MM) -> Iterator[Axes]:
+    """Yield the given axes as they are, or new ones in the look of this package."""
     if ax is not None:
         yield ax
         return
     with own_look():
-        inches = (OWN_WIDTH.get() or width_mm) / 25.4
-        _, new = plt.subplots(figsize=(inches, aspect * inches), layout="constrained")
-        yield new
+        width_inches = (_FIGURE_WIDTH_MM.get() or width_mm) / MM_PER_INCH
+        figure_size = (width_inches, aspect * width_inches)
+        _, new_axes = plt.subplots(figsize=figure_size, layout="constrained")
+        yield new_axes
 
 
 def unreliable_total(ax: Axes, result: CapacityResult) -> str:
-    """Return what to say above the axes of a total that cannot be trusted, in lines as long as they are wide."""
-    letters = int(in_points(ax)[0] / (0.55 * mpl.rcParams["font.size"]))  # of a usual width
-    return textwrap.fill(f"total {result.qualified_total}".replace("$", r"\$"), max(letters, 20))
+    """Return an unreliable total with the reason, broken into lines that fit above the axes."""
+    axes_width, _ = size_in_points(ax)
+    mean_letter_width = 0.55 * mpl.rcParams["font.size"]
+    n_letters = max(int(axes_width / mean_letter_width), 20)
+    text = f"total {result.qualified_total}".replace("$", r"\$")
+    return textwrap.fill(text, n_letters)
 
 
 def settle(ax: Axes) -> None:
-    """Lay out a figure of one picture, so that its axes have the size that they will have in the end."""
+    """Lay out a figure of one picture, so that its axes have their final size."""
     figure: Any = ax.get_figure(root=True)
     if len(figure.axes) <= 2:  # one picture, perhaps with its colour bar
         figure.draw_without_rendering()
 
 
-def in_points(ax: Axes) -> tuple[float, float]:
-    """Return the width and the height of the axes in points, of which an inch has 72, as letters are measured."""
-    box, dpi = ax.get_window_extent(), ax.figure.dpi
-    return 72 * box.width / dpi, 72 * box.height / dpi
+def size_in_points(ax: Axes) -> tuple[float, float]:
+    """Return width and height of the axes in points, the unit of font sizes."""
+    box = ax.get_window_extent()
+    points_per_pixel = POINTS_PER_INCH / ax.figure.dpi
+    return points_per_pixel * box.width, points_per_pixel * box.height
 
 
-def every(ax: Axes, count: int) -> int:
-    """Return 1, or how many of so many places on the x axis must share a number of two digits for it to fit."""
-    needed = 2.0 * mpl.rcParams["font.size"] * count / in_points(ax)[0]
-    return next(step for step in (1, 2, 5, 10, 20, 50, count) if step >= needed or step == count)
+def tick_step(ax: Axes, count: int) -> int:
+    """Return the step from tick to tick at which numbers of two digits fit under `count` places."""
+    axes_width, _ = size_in_points(ax)
+    smallest = 2.0 * mpl.rcParams["font.size"] * count / axes_width
+    for step in (1, 2, 5, 10, 20, 50):
+        if step >= smallest or step == count:
+            return step
+    return count
 
 
 def stack(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
-    """Draw the columns of a table as bars over its rows, on top of each other; return the heights of all together."""
-    base = np.zeros(len(table))
+    """Draw the columns of a table as stacked bars over its rows; return the sums of the rows."""
+    sums = np.zeros(len(table))
     for (name, column), colour in zip(table.items(), cycle(colours), strict=False):
         label = str(name) if column.any() else None
-        ax.bar(table.index, column, width, bottom=base, color=colour, label=label, linewidth=0)
-        base = base + column.to_numpy()
-    return base
+        ax.bar(table.index, column, width, bottom=sums, color=colour, label=label, linewidth=0)
+        sums = sums + column.to_numpy()
+    return sums
 
 
 def degree_axis(ax: Axes, degrees: Integers) -> None:
-    """Name the total degrees under groups of bars, as many as fit."""
-    ticks = degrees[degrees % every(ax, len(degrees)) == 0]
-    ax.set(xticks=ticks, xlim=(degrees[0] - 0.6, degrees[-1] + 0.6), xlabel="total degree")
+    """Write the total degrees under groups of bars, as many as fit."""
+    ticks = degrees[degrees % tick_step(ax, len(degrees)) == 0]
+    limits = (degrees[0] - 0.6, degrees[-1] + 0.6)
+    ax.set(xticks=ticks, xlim=limits, xlabel="total degree")
     ax.tick_params(axis="x", length=0)

@@ -15,15 +15,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import SystemFeatures and the pictures when they are first used: scikit-learn and matplotlib are heavy."""
+    """Import `SystemFeatures` and `plot` on first use: scikit-learn and matplotlib are heavy."""
     if name == "plot":
         return import_module(".plot", __name__)
     if name != "SystemFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from ._sklearn import SystemFeatures
-    except ImportError as problem:
+    except ImportError as error:
         raise ImportError(
-            f"tasks.{name} needs scikit-learn ({problem}): pip install infocap[ml]."
+            f"tasks.{name} needs scikit-learn ({error}): pip install infocap[ml]."
         ) from None
     return SystemFeatures

@@ -1,6 +1,6 @@
 """How well a system with a linear readout does a task, and whether its capacity predicts that."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,21 +22,33 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LEAST_SQUARES = "least-squares"
-# A readout whose standard deviation is below so many roundings of its mean is constant, and gets no weight.
-ROUNDINGS = 32
-# With fewer samples per readout than this, a fit without a penalty follows the noise.
-SAMPLES_PER_READOUT = 4
+# A readout is constant, and gets no weight, if its standard deviation is below so many rounding
+# errors of its mean.
+MAX_ROUNDING_ERRORS = 32
+# With fewer samples per readout, a fit without a penalty follows the noise.
+MIN_SAMPLES_PER_READOUT = 4
+# A smaller standard error of the accuracy is not worth a digit.
+MIN_WRITTEN_ERROR = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Accuracy:
-    """How well samples are predicted that were not trained on, fold by fold: the share of right classes, or R².
+    """How well held-out samples are predicted, fold by fold: the share of right classes, or R².
 
-    The standard error is that of the mean over the folds, as in the paper. `linear_per_fold` is for the same readout,
-    trained on the inputs without the system. For real targets `per_fold` is R² = 1 - mean squared error / variance of
-    the target within the fold, and `nrmse` the mean over the folds of the square root of 1 - R².
+    Attributes
+    ----------
+    per_fold
+        The accuracy of each fold. For real targets it is R² = 1 - mean squared error / variance of
+        the target within the fold.
+    linear_per_fold
+        The same for a readout that was trained on the inputs without the system.
+    measure
+        ``"accuracy"``, or ``"R²"`` for a real target.
 
-    >>> score = Accuracy(np.array([0.9, 0.8]), np.array([0.5, 0.5]), "spirals", "drawn", 200, "least-squares", False)
+    Examples
+    --------
+    >>> per_fold, linear = np.array([0.9, 0.8]), np.array([0.5, 0.5])
+    >>> score = Accuracy(per_fold, linear, "spirals", "drawn", 200, "least-squares", False)
     >>> round(score.mean, 3), round(score.standard_error, 3), score.linear_mean
     (0.85, 0.05, 0.5)
     """
@@ -48,19 +60,21 @@ class Accuracy:
     n_samples: int
     readout: str
     leak_free: bool
-    checks: tuple[str, ...] = ()
-    measure: str = "accuracy"  # or "R²", of a real target
+    checks: tuple[Check, ...] = ()
+    measure: str = "accuracy"
 
     def __repr__(self) -> str:
         error = ""
         if self.measure == "R²":
-            error = f", NRMSE {self.nrmse:.3f} ± {_standard_error(np.sqrt(1 - self.per_fold)):.3f}"
+            nrmse_error = _standard_error(np.sqrt(1 - self.per_fold))
+            error = f", NRMSE {self.nrmse:.3f} ± {nrmse_error:.3f}"
         lines = [
             f"{self.measure.capitalize()}: {_percent(self.per_fold)}{error} on {self.task}",
             f"linear model {_percent(self.linear_per_fold)}",
-            f"{self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
-            *(f"check: {check}" for check in self.checks),
+            f"{self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, "
+            f"source: {self.source}",
         ]
+        lines += [f"check: {check}" for check in self.checks]
         return "\n  ".join(lines)
 
     @property
@@ -70,7 +84,7 @@ class Accuracy:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean accuracy."""
+        """The standard error of the mean over the folds, as in the paper."""
         return _standard_error(self.per_fold)
 
     @property
@@ -80,7 +94,7 @@ class Accuracy:
 
     @property
     def nrmse(self) -> float:
-        """Root mean squared error of a real target over its standard deviation, the mean over the folds."""
+        """Root mean squared error of a real target over its standard deviation: mean over folds."""
         if self.measure != "R²":
             raise ParameterError(
                 f"`nrmse` is for real targets; {self.task} has classes, whose accuracy is `mean`."
@@ -98,28 +112,37 @@ def accuracy(
     washout: int = 100,
     seed: int | None = 0,
 ) -> Accuracy:
-    """Cross-validated accuracy of a linear readout on a system's answers, next to the linear model alone.
+    """Return the cross-validated accuracy of a linear readout of a system.
 
-    For classes it is the share of samples classified correctly; for real targets R², with NRMSE beside it.
-    Folds are shuffled, and each has its share of every class. Those of a sequence are contiguous stretches, with a gap
-    of ``task.memory`` rows on both sides that neither train nor test, and its linear model sees all inputs of that
-    memory.
+    For classes it is the share of samples classified correctly; for real targets R², with NRMSE.
+    The accuracy of a linear model of the inputs alone comes with it. Folds are shuffled, and each
+    has its share of every class. Those of a sequence are contiguous stretches, with a gap of
+    ``task.memory`` rows on both sides that neither train nor test, and its linear model sees all
+    inputs of that memory.
 
     Parameters
     ----------
     system
-        A callable (samples, inputs) -> (samples, readouts), or the readouts already measured at ``task.inputs``.
+        A callable (samples, inputs) -> (samples, readouts), or the readouts already measured at
+        ``task.inputs``.
+    task
+        A task of `infocap.tasks`.
+    folds
+        The number of folds of the cross-validation.
     readout
-        ``"least-squares"``, the paper's: an indicator of each class is regressed on the readouts, and the highest score
-        wins; a real target is regressed itself. Or a classifier or regressor of scikit-learn, such as
-        ``make_pipeline(StandardScaler(), RidgeClassifier())``: any object with ``fit(x, labels)`` and ``predict(x)``.
+        ``"least-squares"``, the paper's: an indicator of each class is regressed on the readouts,
+        and the highest score wins; a real target is regressed itself. Or a classifier or regressor
+        of scikit-learn, such as ``make_pipeline(StandardScaler(), RidgeClassifier())``: any object
+        with ``fit(x, labels)`` and ``predict(x)``.
     leak_free
-        A reduced task such as `digits` has principal components and scale from all samples, as in the paper: the test
-        samples' features, though not their labels, had a say. True fits both to the training part of each fold; the
-        system is then measured anew in each, and test inputs beyond [-1, 1] are clipped. Other tasks do not change.
+        A reduced task such as `digits` has principal components and scale from all samples, as in
+        the paper, so they depend on the features of the test samples, though not on their labels.
+        True fits both to the training part of each fold; the system is then measured anew in each,
+        and test inputs beyond [-1, 1] are clipped. Other tasks do not change.
     washout
-        Of a sequence: rows at its start that are left out while the system forgets its initial state, at least
-        ``task.memory``. `infocap.systems.check_fading` tells how many a system needs.
+        Of a sequence: rows at its start that are left out while the system forgets its initial
+        state, at least ``task.memory``. `infocap.systems.check_fading` measures how many a system
+        needs.
     seed
         Of the folds and, where the system takes one, of its noise.
 
@@ -129,88 +152,141 @@ def accuracy(
     >>> accuracy(infocap.systems.RandomFeatures(2, 50, gain=3.0), task).mean > 0.9
     True
     """
+    _refuse_wrong_kinds(task, readout)
+    leak_free = yes_or_no("leak_free", leak_free)
+    folds = whole_number("folds", folds, 2)
+    washout = max(whole_number("washout", washout, 0), task.memory)
+    splits = task.splits(folds, seed, washout)
+    checks: list[Check] = []
+    if leak_free and task.features is not None:
+        if not callable(system):
+            raise ParameterError(
+                "`leak_free=True` encodes the samples anew in each fold, so the system must be a "
+                "callable; readouts measured beforehand belong to one encoding."
+            )
+        measured_folds = _measured_in_each_fold(system, task, splits, seed, checks)
+    else:
+        noise_seed, *_ = _noise_seeds(seed, folds)
+        readouts = _measured_readouts(system, task.inputs, noise_seed, checks)
+        measured_folds = iter([(task.inputs, readouts)] * folds)
+    per_fold = []
+    linear_per_fold = []
+    for (inputs, readouts), (train, test) in zip(measured_folds, splits, strict=True):
+        delayed_inputs = [np.roll(inputs, delay, axis=0) for delay in range(task.memory + 1)]
+        per_fold.append(_score(readouts, task, train, test, readout))
+        linear_per_fold.append(_score(np.hstack(delayed_inputs), task, train, test, readout))
+    return Accuracy(
+        per_fold=np.array(per_fold),
+        linear_per_fold=np.array(linear_per_fold),
+        task=task.name,
+        source=task.source,
+        n_samples=len(task.inputs),
+        readout=" ".join(str(readout).split()),
+        leak_free=leak_free,
+        checks=tuple(dict.fromkeys(checks)),
+        measure="R²" if task.regression else "accuracy",
+    )
+
+
+def _refuse_wrong_kinds(task: Any, readout: Any) -> None:
+    """Refuse what is no task, and what is no readout."""
     if not isinstance(task, Task):
         raise ParameterError(
             f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels)."
         )
     if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
-            f"`readout={readout!r}` is neither 'least-squares' nor a classifier or regressor with fit and predict; "
-            "give one of scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
+            f"`readout={readout!r}` is neither 'least-squares' nor a classifier or regressor with "
+            "fit and predict; give one of scikit-learn's, such as make_pipeline(StandardScaler(), "
+            "RidgeClassifier())."
         )
-    leak_free, folds = yes_or_no("leak_free", leak_free), whole_number("folds", folds, 2)
-    splits = task.splits(folds, seed, max(whole_number("washout", washout, 0), task.memory))
-    checks: list[str] = []
-    seeds = [None] * (folds + 1) if seed is None else np.random.SeedSequence(seed).spawn(folds + 1)
-    features = task.features if leak_free else None
-    if features is not None and not callable(system):
-        raise ParameterError(
-            "`leak_free=True` encodes the samples anew in each fold, so the system must be a callable; readouts "
-            "measured beforehand belong to one encoding."
-        )
-    inputs = task.inputs
-    x = inputs if features is not None else _readouts(system, inputs, seeds[0], checks)
-    scores = []
-    for fold, (train, test) in enumerate(splits):
-        if features is not None:  # principal components and scale of the training samples alone
-            free = reduction(features[train], task.n_inputs)(features)
-            if clipped := int(np.sum(np.any(np.abs(free[test]) > 1, axis=1))):
-                said = f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped."
-                checks.append(Check(said, "note"))
-            inputs = np.clip(free, -1.0, 1.0)
-            x = _readouts(system, inputs, seeds[fold + 1], checks)
-        past = np.hstack([np.roll(inputs, delay, axis=0) for delay in range(task.memory + 1)])
-        scores.append([_score(z, task, train, test, readout) for z in (x, past)])
-    per_fold, linear = np.array(scores).T
-    name, once = " ".join(str(readout).split()), tuple(dict.fromkeys(checks))
-    measured = "R²" if task.regression else "accuracy"
-    return Accuracy(
-        per_fold, linear, task.name, task.source, len(x), name, leak_free, once, measured
-    )
 
 
-def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
-    x = Table(
-        to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts"
-    ).finite()
-    if len(x) != len(inputs):
+def _noise_seeds(seed: int | None, folds: int) -> Sequence[np.random.SeedSequence | None]:
+    """Return a seed for a measurement of all samples, and one for a measurement in each fold."""
+    if seed is None:
+        return [None] * (folds + 1)
+    return np.random.SeedSequence(seed).spawn(folds + 1)
+
+
+def _measured_in_each_fold(
+    system: System,
+    task: Task,
+    splits: Sequence[tuple[NDArray, NDArray]],
+    seed: int | None,
+    checks: list[Check],
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield inputs and readouts of each fold, encoded by the principal components of its training part."""
+    features: Any = task.features
+    _, *noise_seeds = _noise_seeds(seed, len(splits))
+    for fold, ((train, test), noise_seed) in enumerate(zip(splits, noise_seeds, strict=True)):
+        reduce = reduction(features[train], task.n_inputs)
+        inputs = reduce(features)
+        n_clipped = int(np.sum(np.any(np.abs(inputs[test]) > 1, axis=1)))
+        if n_clipped:
+            text = f"fold {fold}: {n_clipped} test samples lay beyond [-1, 1] and were clipped."
+            checks.append(Check(text, "note"))
+        inputs = np.clip(inputs, -1.0, 1.0)
+        yield inputs, _measured_readouts(system, inputs, noise_seed, checks)
+
+
+def _measured_readouts(system: Any, inputs: Floats, seed: Any, checks: list[Check]) -> Floats:
+    """Return the readouts at the inputs; note in `checks` where they are many for the samples."""
+    readouts = to_numpy(measure(system, inputs, seed)) if callable(system) else system
+    x = Table(readouts, "readouts").finite()
+    n_samples, n_readouts = x.shape
+    if n_samples != len(inputs):
         raise DataError(
-            f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give one per sample."
+            f"readouts has {n_samples} rows for {len(inputs)} samples of the task; "
+            "give one per sample."
         )
-    if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
-        said = f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise"
-        remedy = (
-            "use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()"
+    if n_samples < MIN_SAMPLES_PER_READOUT * n_readouts:
+        text = (
+            f"{n_samples} samples are few to train {n_readouts} readouts: the fit may follow "
+            "noise; use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or "
+            "Ridge()."
         )
-        checks.append(Check(f"{said}; {remedy}."))
+        checks.append(Check(text))
     return x
 
 
 def _score(x: Floats, task: Task, train: np.ndarray, test: np.ndarray, readout: Any) -> float:
-    """R² of a real target, the share of right answers for classes, both on the rows that test."""
+    """Return R² of a real target, or the share of right classes, on the test rows."""
     wanted = task.labels if task.regression else task.codes
-    if readout != LEAST_SQUARES:
-        predicted = deepcopy(readout).fit(x[train], wanted[train]).predict(x[test])
+    if readout == LEAST_SQUARES:
+        scores = _least_squares(x, task.targets, train, test)
+        predicted = scores[:, 0] if task.regression else np.argmax(scores, axis=1)
     else:
-        mean, deviation = x[train].mean(axis=0), np.std(x[train], axis=0)
-        varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
-        z = (x - mean) / np.where(varies, deviation, np.inf)  # units do not matter
-        y, offset = task.targets[train], task.targets[train].mean(axis=0)
-        predicted = z[test] @ np.linalg.lstsq(z[train], y - offset, rcond=None)[0] + offset
-        predicted = predicted[:, 0] if task.regression else np.argmax(predicted, axis=1)
+        predicted = deepcopy(readout).fit(x[train], wanted[train]).predict(x[test])
     if not task.regression:
         return float(np.mean(predicted == wanted[test]))
-    if not (variance := np.var(wanted[test])):
+    variance = np.var(wanted[test])
+    if variance == 0:
         raise DataError(
             f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`."
         )
     return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
 
 
+def _least_squares(x: Floats, targets: Floats, train: np.ndarray, test: np.ndarray) -> Floats:
+    """Return the predictions of a linear regression for the test rows.
+
+    Readouts are standardised, so units do not matter.
+    """
+    mean = x[train].mean(axis=0)
+    deviation = np.std(x[train], axis=0)
+    varies = deviation > MAX_ROUNDING_ERRORS * np.finfo(float).eps * np.abs(mean)
+    z = (x - mean) / np.where(varies, deviation, np.inf)
+    offset = targets[train].mean(axis=0)
+    weights, *_ = np.linalg.lstsq(z[train], targets[train] - offset, rcond=None)
+    return z[test] @ weights + offset
+
+
 def _percent(per_fold: Floats) -> str:
-    """The mean in per cent, with its standard error if it is worth a digit."""
+    """Return the mean in per cent, with its standard error if that is worth a digit."""
     error = _standard_error(per_fold)
-    return f"{np.mean(per_fold):.1%}" + (f" ± {error:.1%}" if error >= 5e-4 else "")
+    text = f"{np.mean(per_fold):.1%}"
+    return f"{text} ± {error:.1%}" if error >= MIN_WRITTEN_ERROR else text
 
 
 def _standard_error(per_fold: Floats) -> float:
@@ -221,9 +297,27 @@ def _standard_error(per_fold: Floats) -> float:
 class CapacityAccuracy:
     """Total capacity and accuracy at each setting, in the order of the sweep.
 
+    Attributes
+    ----------
+    total, total_standard_error
+        The total capacity of each setting, and its error if the method gives one.
+    accuracy, accuracy_standard_error
+        The mean accuracy of each setting, and its error.
+    linear
+        The accuracy of the linear model without a system.
+    settings
+        The values of each parameter; the last varies fastest.
+    unreliable
+        Why the total of each setting cannot be trusted; "" where it can be.
+    measure
+        ``"accuracy"``, or ``"R²"`` for a real target.
+
+    Examples
+    --------
     >>> total, accuracy = np.array([5.0, 9.0, 14.0, 17.0]), np.array([0.55, 0.63, 0.71, 0.74])
-    >>> relation = CapacityAccuracy(total, None, accuracy, np.full(4, 0.01), 0.54, "spirals", {"power": (1, 2, 3, 4)})
-    >>> relation
+    >>> errors = np.full(4, 0.01)
+    >>> settings = {"power": (1, 2, 3, 4)}
+    >>> CapacityAccuracy(total, None, accuracy, errors, 0.54, "spirals", settings)
     CapacityAccuracy: correlation 0.99, 95 % between 0.71 and 1.00
       4 settings, total capacity 5.0 to 17.0, accuracy 55.0% to 74.0% on spirals, linear model 54.0%
     """
@@ -234,28 +328,30 @@ class CapacityAccuracy:
     accuracy_standard_error: Floats
     linear: float
     task: str
-    settings: dict[str, tuple[Any, ...]]  # values of each parameter; the last varies fastest
-    unreliable: tuple[str, ...] = ()  # why each total cannot be trusted, "" where it can be
-    measure: str = "accuracy"  # or "R²", of a real target
+    settings: dict[str, tuple[Any, ...]]
+    unreliable: tuple[str, ...] = ()
+    measure: str = "accuracy"
 
     def __repr__(self) -> str:
         low, high = self.interval()
-        return (
-            f"CapacityAccuracy: correlation {self.correlation:.2f}, 95 % between {low:.2f} and {high:.2f}\n"
-            f"  {len(self.total)} settings, total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
-            f"{self.measure} {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
-            f"linear model {self.linear:.1%}"
-            + (
-                f"\n  {self.doubtful.sum()} of the totals are unreliable"
-                if self.doubtful.any()
-                else ""
-            )
-        )
+        lines = [
+            f"CapacityAccuracy: correlation {self.correlation:.2f}, "
+            f"95 % between {low:.2f} and {high:.2f}",
+            f"{len(self.total)} settings, "
+            f"total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
+            f"{self.measure} {self.accuracy.min():.1%} to {self.accuracy.max():.1%} "
+            f"on {self.task}, linear model {self.linear:.1%}",
+        ]
+        if self.doubtful.any():
+            lines.append(f"{self.doubtful.sum()} of the totals are unreliable")
+        return "\n  ".join(lines)
 
     @property
     def doubtful(self) -> NDArray[np.bool_]:
         """Whether the total of each setting is unreliable."""
-        return np.array(self.unreliable or [""] * len(self.total)) != ""
+        if not self.unreliable:
+            return np.zeros(len(self.total), dtype=bool)
+        return np.array(self.unreliable) != ""
 
     @property
     def correlation(self) -> float:
@@ -263,87 +359,104 @@ class CapacityAccuracy:
         return float(np.corrcoef(self.total, self.accuracy)[0, 1])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Fisher's interval of the correlation: atanh(r) ± z / sqrt(n - 3).
+        """Return Fisher's interval of the correlation: atanh(r) ± z / sqrt(n - 3).
 
-        It treats the settings as n independent draws of a normal pair, which the points of a sweep are not:
-        read it as "with so few settings, no surer than this". Up to three settings say nothing: (-1, 1).
+        It treats the settings as n independent draws of a normal pair, which the points of a sweep
+        are not: read it as "with so few settings, no surer than this". Up to three settings say
+        nothing: (-1, 1).
+
+        Parameters
+        ----------
+        level
+            The confidence level.
         """
         from scipy.stats import pearsonr
 
-        low, high = pearsonr(self.total, self.accuracy).confidence_interval(
-            probability("level", level)
-        )
+        correlation = pearsonr(self.total, self.accuracy)
+        low, high = correlation.confidence_interval(probability("level", level))
         return float(low), float(high)
 
     def to_xarray(self) -> "xr.Dataset":
-        """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""
+        """Return totals, accuracies and their errors over the settings, with the correlation."""
         import xarray as xr
 
         shape = [len(values) for values in self.settings.values()]
-        names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
-        columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        columns |= {"unreliable": np.array(self.unreliable)} if self.unreliable else {}
-        attrs = {"task": self.task, "measure": self.measure, "linear_accuracy": self.linear}
-        attrs |= {"correlation": self.correlation, "correlation_interval": list(self.interval())}
-        attrs |= {"correlation_interval_method": "Fisher, 95 %"}
-        return xr.Dataset(
-            {
-                name: (tuple(self.settings), column.reshape(shape))
-                for name, column in columns.items()
-            },
-            coords={name: axis_values(values) for name, values in self.settings.items()},
-            attrs=attrs,
-        )
+        variables = {}
+        for name in ("total", "total_standard_error", "accuracy", "accuracy_standard_error"):
+            column = getattr(self, name)
+            if column is not None:
+                variables[name] = (tuple(self.settings), column.reshape(shape))
+        if self.unreliable:
+            reasons = np.array(self.unreliable).reshape(shape)
+            variables["unreliable"] = (tuple(self.settings), reasons)
+        coordinates = {name: axis_values(values) for name, values in self.settings.items()}
+        attributes = {
+            "task": self.task,
+            "measure": self.measure,
+            "linear_accuracy": self.linear,
+            "correlation": self.correlation,
+            "correlation_interval": list(self.interval()),
+            "correlation_interval_method": "Fisher, 95 %",
+        }
+        return xr.Dataset(variables, coords=coordinates, attrs=attributes)
 
 
 def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityAccuracy:
-    """Put the capacities of a sweep next to the accuracies at the same settings.
+    """Return the capacities of a sweep together with the accuracies at the same settings.
 
     Parameters
     ----------
     results
-        What `infocap.sweep` gave, or a list of `CapacityResult`.
+        What `infocap.sweep` returned, or a list of `CapacityResult`.
     accuracies
         One `Accuracy` per result, in the same order:
         ``[accuracy(make_system(**point), task) for point in sweep.points]``.
 
     Examples
     --------
-    >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(n_points=200)
-    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.1) for n in (2, 4, 8, 12)]
+    >>> basis = infocap.product_basis("legendre", 2, max_degree=3)
+    >>> task = infocap.tasks.two_spirals(n_points=200)
+    >>> devices = [infocap.systems.RandomFeatures(2, n, noise=0.1) for n in (2, 4, 8, 12)]
     >>> results = [infocap.probe(device, basis, 1024, seed=1) for device in devices]
-    >>> capacity_accuracy(results, [accuracy(device, task) for device in devices]).accuracy.shape
+    >>> accuracies = [accuracy(device, task) for device in devices]
+    >>> capacity_accuracy(results, accuracies).accuracy.shape
     (4,)
     """
-    found: list[CapacityResult] = list(getattr(results, "results", results))
+    result_list: list[CapacityResult] = list(getattr(results, "results", results))
     scores = list(accuracies)
-    for one, kind in [
-        *((one, CapacityResult) for one in found),
-        *((one, Accuracy) for one in scores),
-    ]:
-        if not isinstance(one, kind):
-            raise ParameterError(f"got a {type(one).__name__} where {kind.__name__} is needed.")
-    if len(found) != len(scores) or len(found) < 2:
+    _refuse_other_kinds(result_list, CapacityResult)
+    _refuse_other_kinds(scores, Accuracy)
+    if len(result_list) != len(scores) or len(scores) < 2:
         raise DataError(
-            f"{len(found)} results and {len(scores)} accuracies; give one per result, two at least."
+            f"{len(result_list)} results and {len(scores)} accuracies; "
+            "give one per result, two at least."
         )
-    if len(tasks := {score.task for score in scores}) > 1:
+    tasks = {score.task for score in scores}
+    if len(tasks) > 1:
         raise DataError(f"the accuracies are of different tasks, {sorted(tasks)}.")
-    total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])
-    for name, values in (("total capacities", total), ("accuracies", accuracy)):
+    totals = np.array([result.total for result in result_list])
+    means = np.array([score.mean for score in scores])
+    for name, values in (("total capacities", totals), ("accuracies", means)):
         if np.ptp(values) == 0:
             raise DataError(
                 f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more."
             )
-    errors = [one.total_standard_error for one in found]
+    errors = [result.total_standard_error for result in result_list]
+    settings = dict(getattr(results, "settings", {}))
     return CapacityAccuracy(
-        total,
-        None if None in errors else np.array(errors, dtype=float),
-        accuracy,
-        np.array([one.standard_error for one in scores]),
-        float(np.mean([one.linear_mean for one in scores])),
-        scores[0].task,
-        dict(getattr(results, "settings", {})) or {"setting": tuple(range(len(found)))},
-        tuple(one.unreliable for one in found),
-        scores[0].measure,
+        total=totals,
+        total_standard_error=None if None in errors else np.array(errors, dtype=float),
+        accuracy=means,
+        accuracy_standard_error=np.array([score.standard_error for score in scores]),
+        linear=float(np.mean([score.linear_mean for score in scores])),
+        task=scores[0].task,
+        settings=settings or {"setting": tuple(range(len(scores)))},
+        unreliable=tuple(result.unreliable for result in result_list),
+        measure=scores[0].measure,
     )
+
+
+def _refuse_other_kinds(objects: Sequence[Any], kind: type) -> None:
+    for item in objects:
+        if not isinstance(item, kind):
+            raise ParameterError(f"got a {type(item).__name__} where {kind.__name__} is needed.")

@@ -21,15 +21,17 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     system
-        A callable (samples, inputs) -> (samples, readouts); a frozen dataclass such as `FibreSystem` can be
-        cloned, pickled and sent to other processes.
+        A callable (samples, inputs) -> (samples, readouts). A frozen dataclass such as
+        `FibreSystem` can be cloned, pickled and sent to other processes.
     seed
-        Of the system's noise, where it takes a ``seed``. The same samples then get the same noise, other samples
-        other noise, so that training and test parts of a cross-validation stay independent. None: fresh noise.
+        Of the system's noise, where it takes a ``seed``. The same samples then get the same noise,
+        other samples other noise, so that training and test parts of a cross-validation stay
+        independent. None: fresh noise.
     washout
-        For a system with memory, whose rows are a sequence in time: before the rows that are transformed, the system is
-        driven by the last `washout` rows that were fitted, so that a test part continues its training part. Split with
-        ``TimeSeriesSplit(gap=...)``; splits that shuffle rows destroy the sequence.
+        For a system with memory, whose rows are a sequence in time: before the rows that are
+        transformed, the system is driven by the last `washout` rows that were fitted, so that a
+        test part continues its training part. Split with ``TimeSeriesSplit(gap=...)``; splits that
+        shuffle rows destroy the sequence.
 
     Examples
     --------
@@ -37,8 +39,8 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.pipeline import make_pipeline
     >>> task = infocap.tasks.two_spirals(turns=1)
     >>> system = infocap.systems.RandomFeatures(2, 50, gain=3.0)
-    >>> model = make_pipeline(SystemFeatures(system), RidgeClassifier(1e-6)).fit(task.inputs, task.labels)
-    >>> model.score(task.inputs, task.labels) > 0.9
+    >>> model = make_pipeline(SystemFeatures(system), RidgeClassifier(1e-6))
+    >>> model.fit(task.inputs, task.labels).score(task.inputs, task.labels) > 0.9
     True
     """
 
@@ -48,26 +50,29 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.washout = washout
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
-        """See how many readouts the system has."""
+        """Measure one sample, to see how many readouts the system has."""
         X = validate_data(self, X, dtype=float)
-        self.past_ = X[len(X) - min(whole_number("washout", self.washout, 0), len(X)) :]
+        n_past = min(whole_number("washout", self.washout, 0), len(X))
+        self.past_ = X[len(X) - n_past :]
         self.n_readouts_ = self._measure(X[:1]).shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Readouts (samples, readouts) at the inputs X."""
+        """Return the readouts (samples, readouts) at the inputs X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)
-        return self._measure(np.concatenate([self.past_, X]))[len(self.past_) :]
+        readouts = self._measure(np.concatenate([self.past_, X]))
+        return readouts[len(self.past_) :]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """readout0, readout1, ..."""
+        """Return the names readout0, readout1, ..."""
         check_is_fitted(self)
         return np.array([f"readout{number}" for number in range(self.n_readouts_)], dtype=object)
 
     def _measure(self, u: Floats) -> Floats:
         seed = None
         if self.seed is not None:
-            told_apart = hashlib.sha256(np.ascontiguousarray(u).tobytes()).digest()
-            seed = np.random.SeedSequence([self.seed, int.from_bytes(told_apart[:8], "big")])
+            # The noise depends on the samples, so that other samples get other noise.
+            digest = hashlib.sha256(np.ascontiguousarray(u).tobytes()).digest()
+            seed = np.random.SeedSequence([self.seed, int.from_bytes(digest[:8], "big")])
         return Table(to_numpy(measure(self.system, u, seed)), "readouts").finite()

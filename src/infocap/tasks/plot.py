@@ -1,4 +1,4 @@
-"""Pictures of tasks: what a task needs beside what a device computes, and accuracy over capacity."""
+"""Figures of tasks: what a task needs and what a device computes, and accuracy over capacity."""
 
 from itertools import product
 from typing import Any
@@ -12,9 +12,9 @@ from ..errors import ParameterError
 from ..plot._style import COLOURS, DOUBT, axes, degree_axis
 from ..result._capacity_result import CapacityResult
 
-BAR = 0.4
-
-
+BAR_WIDTH = 0.4
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# A ring around the point of an unreliable total.
 RING: Any = {
     "linestyle": "none",
     "marker": "o",
@@ -22,20 +22,37 @@ RING: Any = {
     "color": DOUBT,
     "markerfacecolor": "none",
 }
-
-
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
-
-UNITS = {one.lower(): one for one in ("dBm", "m", "mW", "W", "nm", "ps", "GHz", "THz", "km")}
+# Units that the names of parameters end with, such as `power_dbm`, by their lower-case form.
+UNITS = {
+    "dbm": "dBm",
+    "m": "m",
+    "mw": "mW",
+    "w": "W",
+    "nm": "nm",
+    "ps": "ps",
+    "ghz": "GHz",
+    "thz": "THz",
+    "km": "km",
+}
 
 
 def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """Demand, as `infocap.tasks.demand` gives it, and supply by total degree, both between 0 and 1.
+    """Draw what a task needs and what a device computes, both by total degree.
 
-    Demand is the share of the target's variance that a degree adds; supply is the capacity of a degree over
-    its number of functions, the share of that degree that the device computes.
+    Demand is the share of the target's variance that a degree adds. Supply is the capacity of a
+    degree over its number of functions, the share of that degree that the device computes.
 
+    Parameters
+    ----------
+    demand
+        What `infocap.tasks.demand` returned.
+    result
+        The capacities of a device with the same number of inputs.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> needs = infocap.tasks.demand(infocap.tasks.two_spirals(n_points=200), basis)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
@@ -44,39 +61,57 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     'total degree'
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
-        there = (
-            f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}"
+        raise ParameterError(
+            f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}; "
+            "compare results with the same number of inputs."
         )
-        raise ParameterError(f"{there}; compare results with the same number of inputs.")
-    functions = np.bincount(result.basis.degrees)
-    supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(functions, 1)
+    n_functions = np.bincount(result.basis.degrees)
+    supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(n_functions, 1)
     with axes(ax) as ax:
-        for place, values, colour, label in (
-            (-BAR / 2, supply, COLOURS[0], "supply: share of the functions computed"),
-            (BAR / 2, demand.share, COLOURS[5], "demand: share of the target's variance"),
-        ):
-            ax.bar(
-                np.arange(1, len(values)) + place, values[1:], width=BAR, color=colour, label=label
-            )
-        degree_axis(ax, np.arange(1, max(demand.basis.max_degree, result.basis.max_degree) + 1))
+        supply_label = "supply: share of the functions computed"
+        demand_label = "demand: share of the target's variance"
+        _draw_shares(ax, supply, -BAR_WIDTH / 2, color=COLOURS[0], label=supply_label)
+        _draw_shares(ax, demand.share, BAR_WIDTH / 2, color=COLOURS[5], label=demand_label)
+        max_degree = max(demand.basis.max_degree, result.basis.max_degree)
+        degree_axis(ax, np.arange(1, max_degree + 1))
         ax.set(ylim=(0, 1.28), yticks=[0, 0.25, 0.5, 0.75, 1], ylabel="share")
         ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
-        explained = f"explain {1 - demand.unexplained:.0%} of the target"
-        said = f"{demand.task}: degrees up to {demand.basis.max_degree}\n{explained}"
-        ax.text(0.99, 0.74, said, transform=ax.transAxes, ha="right", va="top", color="0.35")
+        text = (
+            f"{demand.task}: degrees up to {demand.basis.max_degree}\n"
+            f"explain {1 - demand.unexplained:.0%} of the target"
+        )
+        ax.text(0.99, 0.74, text, transform=ax.transAxes, ha="right", va="top", color="0.35")
     return ax
 
 
+def _draw_shares(ax: Axes, shares: np.ndarray, offset: float, **look: Any) -> None:
+    """Draw the shares of the degrees from 1 on as bars."""
+    places = np.arange(1, len(shares)) + offset
+    ax.bar(places, shares[1:], width=BAR_WIDTH, **look)
+
+
 def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | None = None) -> Axes:
-    """Accuracy over total capacity, one point per setting, with error bars, the correlation and the linear model.
+    """Draw accuracy over total capacity, one point per setting, with the correlation.
 
-    Takes what `infocap.tasks.capacity_accuracy` gave. With `against`, the name of a setting such as
-    ``"power_dbm"``, both are drawn over that setting as in the paper: accuracy on the axes returned, total
-    capacity on a second axis at the right. Settings that differ otherwise become curves of their own. A ring
-    marks totals that are unreliable; they have no error bar.
+    Error bars are standard errors. A dashed line is the accuracy of the linear model. A ring marks
+    totals that are unreliable; they have no error bar.
 
-    >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(200)
-    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.1) for n in (2, 4, 8, 12)]
+    Parameters
+    ----------
+    relation
+        What `infocap.tasks.capacity_accuracy` returned.
+    ax
+        Where to draw; by default on new axes.
+    against
+        The name of a setting such as ``"power_dbm"``: accuracy is drawn over it on the axes
+        returned, and total capacity on a second axis at the right, as in the paper. Settings that
+        differ otherwise become curves of their own.
+
+    Examples
+    --------
+    >>> basis = infocap.product_basis("legendre", 2, max_degree=3)
+    >>> task = infocap.tasks.two_spirals(200)
+    >>> devices = [infocap.systems.RandomFeatures(2, n, noise=0.1) for n in (2, 4, 8, 12)]
     >>> results = [infocap.probe(device, basis, 1024, seed=1) for device in devices]
     >>> scores = [infocap.tasks.accuracy(device, task) for device in devices]
     >>> relation = infocap.tasks.capacity_accuracy(results, scores)
@@ -84,60 +119,29 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     >>> ax.get_xlabel()
     'total capacity'
     """
-    names, errors = list(relation.settings), relation.total_standard_error
+    names = list(relation.settings)
     if against is not None:
         one_of("against", against, names)
     along = against or max(names, key=lambda name: len(relation.settings[name]))
-    curves: dict[str, list[int]] = {}  # rows of the settings that differ in nothing but `along`
-    for row, point in enumerate(product(*relation.settings.values())):
-        others = [
-            _setting(name, value) for name, value in zip(names, point, strict=True) if name != along
-        ]
-        curves.setdefault(", ".join(others) or relation.task, []).append(row)
+    curves = _curves(relation, along)
     with axes(ax) as ax:
-        right = None if against is None else ax.twinx()
-        for number, (label, rows) in enumerate(curves.items()):
-            y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
-            total, doubtful = relation.total[rows], relation.doubtful[rows]
-            error = None if errors is None else np.where(doubtful, np.nan, errors[rows])
-            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-            look: Any = {
-                "color": colour,
-                "marker": marker,
-                "markersize": 4,
-                "elinewidth": 0.8,
-                "capsize": 2,
-            }
-            if right is None:
-                ax.errorbar(total, y, y_error, error, label=label, linewidth=0.6, **look)
-                ax.plot(total[doubtful], y[doubtful], **RING)
-            else:
-                x = np.array(relation.settings[along])
-                ax.errorbar(x, y, y_error, label=label, linewidth=1.2, **look)
-                right.errorbar(
-                    x, total, error, linestyle=":", markerfacecolor="white", linewidth=1.0, **look
-                )
-                right.plot(x[doubtful], total[doubtful], **RING)
-        if right is not None:
+        if against is None:
+            for number, (label, rows) in enumerate(curves.items()):
+                _draw_over_capacity(ax, relation, rows, label, number)
+            ax.set_xlabel("total capacity")
+        else:
+            right = ax.twinx()
+            for number, (label, rows) in enumerate(curves.items()):
+                _draw_over_setting(ax, right, relation, rows, along, label, number)
             right.spines["right"].set_visible(True)
             right.set_ylabel("total capacity (dotted)")
             right.margins(y=0.12)
-        ax.axhline(
-            relation.linear, color="0.5", linewidth=0.8, linestyle="--"
-        )  # without any device
-        where: Any = {
-            "xycoords": ("axes fraction", "data"),
-            "textcoords": "offset points",
-            "color": "0.4",
-        }
-        ax.annotate("linear model", (1.0, relation.linear), (-2, -2), ha="right", va="top", **where)
+            ax.set_xlabel(_setting_in_words(along))
+        _draw_linear_model(ax, relation)
         low, high = relation.interval()
-        ax.set_title(
-            f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left"
-        )
-        ax.set(
-            xlabel="total capacity" if right is None else _setting(along), ylabel=relation.measure
-        )
+        title = f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]"
+        ax.set_title(title, loc="left")
+        ax.set_ylabel(relation.measure)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
         if relation.doubtful.any():
@@ -147,12 +151,92 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     return ax
 
 
-def _setting(name: str, value: Any = None) -> str:
-    """A parameter as people write it: ``power_dbm`` is "power (dBm)", and "6.6 dBm" with its value; "n layers 3"."""
-    words, _, suffix = name.rpartition("_")
-    unit = UNITS.get(suffix, "") if words else ""
-    words = (words if unit else name).replace("_", " ")
+def _curves(relation: Any, along: str) -> dict[str, list[int]]:
+    """Return the rows of settings that differ in nothing but `along`, by what they have in common."""
+    names = list(relation.settings)
+    curves: dict[str, list[int]] = {}
+    for row, values in enumerate(product(*relation.settings.values())):
+        common = []
+        for name, value in zip(names, values, strict=True):
+            if name != along:
+                common.append(_setting_in_words(name, value))
+        curves.setdefault(", ".join(common) or relation.task, []).append(row)
+    return curves
+
+
+def _look(number: int) -> dict[str, Any]:
+    """Return the look of the points of a curve."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": 4,
+        "elinewidth": 0.8,
+        "capsize": 2,
+    }
+
+
+def _errors_of_totals(relation: Any, rows: list[int]) -> np.ndarray | None:
+    """Return the standard errors of totals, NaN where a total is unreliable."""
+    if relation.total_standard_error is None:
+        return None
+    return np.where(relation.doubtful[rows], np.nan, relation.total_standard_error[rows])
+
+
+def _draw_over_capacity(ax: Axes, relation: Any, rows: list[int], label: str, number: int) -> None:
+    accuracy = relation.accuracy[rows]
+    total = relation.total[rows]
+    doubtful = relation.doubtful[rows]
+    ax.errorbar(
+        total,
+        accuracy,
+        yerr=relation.accuracy_standard_error[rows],
+        xerr=_errors_of_totals(relation, rows),
+        label=label,
+        linewidth=0.6,
+        **_look(number),
+    )
+    ax.plot(total[doubtful], accuracy[doubtful], **RING)
+
+
+def _draw_over_setting(
+    ax: Axes, right: Axes, relation: Any, rows: list[int], along: str, label: str, number: int
+) -> None:
+    x = np.array(relation.settings[along])
+    total = relation.total[rows]
+    doubtful = relation.doubtful[rows]
+    look = _look(number)
+    accuracy_error = relation.accuracy_standard_error[rows]
+    ax.errorbar(x, relation.accuracy[rows], accuracy_error, label=label, linewidth=1.2, **look)
+    look |= {"linestyle": ":", "markerfacecolor": "white", "linewidth": 1.0}
+    right.errorbar(x, total, _errors_of_totals(relation, rows), **look)
+    right.plot(x[doubtful], total[doubtful], **RING)
+
+
+def _draw_linear_model(ax: Axes, relation: Any) -> None:
+    """Draw the accuracy without any device as a line with its name at the right end."""
+    ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")
+    ax.annotate(
+        "linear model",
+        xy=(1.0, relation.linear),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, -2),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        color="0.4",
+    )
+
+
+def _setting_in_words(name: str, value: Any = None) -> str:
+    """Return a parameter as people write it.
+
+    ``power_dbm`` is "power (dBm)", and "6.6 dBm" with its value; ``n_layers`` with its value is
+    "n layers 3".
+    """
+    quantity, _, suffix = name.rpartition("_")
+    unit = UNITS.get(suffix, "") if quantity else ""
+    words = (quantity if unit else name).replace("_", " ")
     if value is None:
         return f"{words} ({unit})" if unit else words
-    shown = f"{value:g}" if isinstance(value, float | int) else str(value)
-    return f"{shown} {unit}" if unit else f"{words} {shown}"
+    value_text = f"{value:g}" if isinstance(value, float | int) else str(value)
+    return f"{value_text} {unit}" if unit else f"{words} {value_text}"

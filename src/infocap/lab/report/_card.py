@@ -1,4 +1,4 @@
-"""The capacity card of a device, as a page or a picture that holds its numbers; and a gallery of many devices."""
+"""The capacity card of a device, as a page that holds its numbers or as a picture; and a gallery."""
 
 import os
 import re
@@ -20,13 +20,26 @@ from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
 from ...result._capacity_result import CapacityResult
 from ...result._files import SUFFIXES, is_result, load_result
 from . import _figures, _tables
-from ._html import Markup, element, filled, plain, row, together, with_error
-from ._page import checks, embedded, framed, headline, sound, total_in_words, write
+from ._html import Markup, element, fill_template, fixed, join, table_row, with_error
+from ._page import (
+    check_list,
+    checked_result,
+    embedded_numbers,
+    headline,
+    total_in_words,
+    whole_page,
+    write_text,
+)
 
-CARDS = (".svg", ".html")
-WHAT, COST = "what", "cost per inference"
-# The constant, then degrees 1 to 7, then all higher ones: colours of viridis, which keep their order without hues.
-SPECTRUM = [
+# A page, which holds its numbers, and a picture, which does not.
+PAGE_SUFFIX = ".html"
+PICTURE_SUFFIX = ".svg"
+# Facts about a device that have a place of their own on the card.
+DESCRIPTION = "what"
+COST = "cost per inference"
+# Colours of the constant, of degrees 1 to 7, and of all higher degrees. Those of the degrees are
+# from viridis, which keeps its order without hues.
+DEGREE_COLOURS = (
     "var(--constant)",
     "#471164",
     "#404688",
@@ -36,7 +49,19 @@ SPECTRUM = [
     "#6ece58",
     "#b5de2b",
     "#fde725",
-]
+)
+DEGREE_NAMES = ("constant", "1", "2", "3", "4", "5", "6", "7", "8 and more")
+OUTSIDE_COLOUR = "var(--outside)"
+OUTSIDE_MEANING = "in functions outside the basis"
+# Strongest functions that a picture lists where neither a matrix nor delays can be drawn.
+N_LISTED_FUNCTIONS = 11
+# Letters that fit on one line of a picture: the title, the description, the certainty, the facts.
+MAX_TITLE_LENGTH = 58
+MAX_DESCRIPTION_LENGTH = 125
+CERTAINTY_LINE_LENGTH = 112
+FACTS_LINE_LENGTH = 160
+# Height in pixels of both drawings of a picture.
+PICTURE_DRAWING_HEIGHT = 290
 
 
 def card(
@@ -45,164 +70,272 @@ def card(
     title: str | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write the capacity card of a device, ``.html`` or ``.svg``: one page to share, which `load_result` reads back.
+    """Write the capacity card of a device: what it computes, how surely, and how it was measured.
 
-    `about` says what only people know, such as ``{"what": "Two diodes", "cost per inference": "3 nJ"}``; without it,
-    the table ``device`` in the metadata of the plan does, if there is one.
+    Parameters
+    ----------
+    result
+        What `infocap.estimate` returned.
+    path
+        An ``.html`` file, which `infocap.load_result` reads back, or an ``.svg`` picture for a
+        talk or a poster.
+    title
+        The name of the device; by default that of the plan, or that of the file.
+    about
+        What only people know of the device, such as
+        ``{"what": "Two diodes", "cost per inference": "3 nJ"}``. It is added to the table
+        ``device`` in the metadata of the plan, if there is one.
 
+    Returns
+    -------
+    Path
+        The path of the card.
+
+    Examples
+    --------
     >>> import tempfile
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     card = infocap.report.card(result, f"{folder}/card.svg", "Two squares", {"what": "Two diodes"})
-    ...     infocap.load_result(card).metadata["provenance"]["device"]
+    ...     about = {"what": "Two diodes"}
+    ...     path = infocap.report.card(result, f"{folder}/card.html", "Two squares", about)
+    ...     infocap.load_result(path).metadata["provenance"]["device"]
     {'name': 'Two squares', 'what': 'Two diodes'}
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, CARDS)
-    words = (
-        {"name": path.stem}
-        | _device(result)
-        | {str(name): str(text) for name, text in (about or {}).items()}
-    )
-    name = words["name"] = title or words["name"]
-    told = {"provenance": _tables.told(result) | {"device": words}}
-    result = replace(sound(result), metadata=result.metadata | told)
-    both = {"title": name, "what": words.get(WHAT, ""), "version": __version__}
-    facts = _tables.estimation(result) | {
-        key: text for key, text in words.items() if key not in ("name", WHAT)
-    }
-    if path.suffix == ".svg":
-        return write(path, _picture(result, facts, both))
-    pictures = [draw(result) for draw in (_figures.matrix, _figures.delays, _figures.bars)]
-    pictures += [] if pictures[0] else [_tables.by_degree(result)]
-    shown = {"headline": headline(result), "pictures": together(pictures), "checks": checks(result)}
-    card = filled(
-        "card.html", facts=_tables.group("How it was measured", facts, "wide"), **shown, **both
-    )
-    return write(path, framed(name, card, embedded(result, name)))
+    one_of("path suffix", path.suffix, (PAGE_SUFFIX, PICTURE_SUFFIX))
+    device = {"name": path.stem} | _device_facts(result)
+    device |= {str(key): str(text) for key, text in (about or {}).items()}
+    if title:
+        device["name"] = title
+    provenance = _tables.recorded_provenance(result) | {"device": device}
+    result = checked_result(result)
+    result = replace(result, metadata=result.metadata | {"provenance": provenance})
+    facts = _tables.estimation(result)
+    facts |= {key: text for key, text in device.items() if key not in ("name", DESCRIPTION)}
+    write_card = _write_picture if path.suffix == PICTURE_SUFFIX else _write_page
+    return write_card(result, path, device, facts)
 
 
-def _device(result: CapacityResult) -> dict[str, str]:
-    """What is known about the device in words, from a card or from the plan."""
-    plan = _tables.planned(result)
-    known: dict[str, Any] = {"name": plan["title"]} if plan.get("title") else {}
-    for place in (plan.get("metadata"), _tables.told(result)):
+def _device_facts(result: CapacityResult) -> dict[str, str]:
+    """Return what is known about the device in words, from the plan or from an earlier card."""
+    plan = _tables.recorded_plan(result)
+    facts: dict[str, Any] = {"name": plan["title"]} if plan.get("title") else {}
+    for place in (plan.get("metadata"), _tables.recorded_provenance(result)):
         if isinstance(place, dict) and isinstance(place.get("device"), dict):
-            known |= place["device"]
-    return {str(name): str(text) for name, text in known.items()}
+            facts |= place["device"]
+    return {str(key): str(text) for key, text in facts.items()}
 
 
-def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str]) -> str:
-    """The card as one picture in light colours, which needs no style sheet: for a talk, a poster or a README."""
-    draw = partial(_figures.drawn, shown=result, words="Capacities", height=290)
+def _write_page(
+    result: CapacityResult, path: Path, device: dict[str, str], facts: dict[str, Any]
+) -> Path:
+    """Write the card as a page that holds its numbers."""
+    matrix = _figures.matrix(result)
+    drawings = [matrix, _figures.delays(result), _figures.bars(result)]
+    if not matrix:
+        drawings.append(_tables.by_degree(result))
+    content = fill_template(
+        "card.html",
+        title=device["name"],
+        what=device.get(DESCRIPTION, ""),
+        version=__version__,
+        headline=headline(result),
+        pictures=join(drawings),
+        checks=check_list(result),
+        facts=_tables.entry_group("How it was measured", facts, "wide"),
+    )
+    numbers = embedded_numbers(result, device["name"])
+    return write_text(path, whole_page(device["name"], content, numbers))
+
+
+def _write_picture(
+    result: CapacityResult, path: Path, device: dict[str, str], facts: dict[str, Any]
+) -> Path:
+    """Write the card as one picture in light colours that needs no style sheet."""
+    total, certainty = total_in_words(result)
+    parts = _figures.parts_of_maximum(result)
+    legend = []
+    for part in parts:
+        first_sentence, _, _ = part.meaning.partition(". ")
+        square = element("tspan", "■", fill=part.colour)
+        legend.append(join([square, f" {part.size_text}  {first_sentence}"]))
+    shown_facts = ("inputs", "what noise allows", COST)
+    notes = [f"{name}: {facts[name]}" for name in shown_facts if name in facts]
+    notes.append(f"warnings: {len(result.warnings) or 'none'} · infocap {__version__}")
+    description = shorten(device.get(DESCRIPTION, ""), MAX_DESCRIPTION_LENGTH, placeholder=" …")
+    picture = fill_template(
+        "card.svg",
+        title=shorten(device["name"], MAX_TITLE_LENGTH, placeholder=" …"),
+        what=description,
+        version=__version__,
+        total=total,
+        maximum=result.maximum,
+        sure=_text_lines(wrap(certainty, CERTAINTY_LINE_LENGTH), x=236, line_height=17),
+        bar=_figures.stacked_bar(parts, result.maximum, ""),
+        shares=_text_lines(legend, x=236, line_height=19),
+        left=_picture_drawing(partial(capacity_bars, total=False), result),
+        right=_second_drawing(result),
+        circle=_figures.circle(result),
+        facts=_text_lines(wrap(" · ".join(notes), FACTS_LINE_LENGTH), x=36, line_height=16),
+    )
+    text = picture.replace(' href="#', ' xlink:href="#')
+    text = re.sub(r"var\(--([\w-]+)\)", lambda name: _figures.LIGHT_COLOURS[name[1]], text)
+    return write_text(path, text)
+
+
+def _picture_drawing(draw: Any, result: CapacityResult) -> Markup:
+    return _figures.drawing(draw, result, "Capacities", height=PICTURE_DRAWING_HEIGHT)
+
+
+def _second_drawing(result: CapacityResult) -> Markup:
+    """Return capacities by delay or by both degrees; otherwise a list of the strongest functions."""
     if result.basis.memory:
-        right = draw(capacity_by_delay)
-    elif _figures.matrix(result):
-        right = draw(partial(capacity_matrix, total=False))
-    else:
-        best = [k for k in np.argsort(-result.capacity, kind="stable") if result.basis.degrees[k]][
-            :11
-        ]
-        named = [f"{result.capacity[k]:.3f}   {result.basis.label(k)}" for k in best]
-        right = element("text", _lines(["the strongest functions:", *named], 40, 23), font_size=14)
-    (total, sure), shares = total_in_words(result), _figures.shares(result)
-    said = [
-        together([element("tspan", "■", fill=colour), f" {size}  {what.partition('. ')[0]}"])
-        for colour, _, size, what in shares
-    ]
-    some = [
-        f"{name}: {facts[name]}" for name in ("inputs", "what noise allows", COST) if name in facts
-    ]
-    some.append(f"warnings: {len(result.warnings) or 'none'} · infocap {__version__}")
-    parts = {"total": total, "maximum": result.maximum, "sure": _lines(wrap(sure, 112), 236, 17)}
-    parts |= {"bar": _figures.stacked(shares, result.maximum, ""), "shares": _lines(said, 236, 19)}
-    parts |= {
-        "left": draw(partial(capacity_bars, total=False)),
-        "right": right,
-        "circle": _figures.circle(result),
-    }
-    parts |= {"facts": _lines(wrap(" · ".join(some), 160), 36, 16)}
-    parts |= {"data": embedded(result, words["title"], "metadata")}
-    words |= {
-        name: shorten(words[name], most, placeholder=" …")
-        for name, most in (("title", 58), (WHAT, 125))
-    }
-    text = filled("card.svg", **parts, **words).replace(' href="#', ' xlink:href="#')
-    return re.sub(r"var\(--([\w-]+)\)", lambda colour: _figures.LIGHT[colour[1]], text)
+        return _picture_drawing(capacity_by_delay, result)
+    if _figures.matrix(result):
+        return _picture_drawing(partial(capacity_matrix, total=False), result)
+    order = np.argsort(-result.capacity, kind="stable")
+    strongest = [k for k in order if result.basis.degrees[k] > 0][:N_LISTED_FUNCTIONS]
+    lines = ["the strongest functions:"]
+    lines += [f"{result.capacity[k]:.3f}   {result.basis.label(k)}" for k in strongest]
+    return element("text", _text_lines(lines, x=40, line_height=23), font_size=14)
 
 
-def _lines(lines: Iterable[str], x: int, step: int) -> Markup:
-    """Lines of a text in a picture, one below the other."""
-    return together(element("tspan", line, x=x, dy=step) for line in lines)
+def _text_lines(lines: Iterable[str], x: int, line_height: int) -> Markup:
+    """Return the lines of a text in a picture, one below the other."""
+    return join(element("tspan", line, x=x, dy=line_height) for line in lines)
 
 
 def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devices") -> list[str]:
-    """Write a page that compares all devices whose cards or results lie in a folder; return their names.
+    """Write a page that compares all devices whose cards or results lie in a folder.
 
-    Of files that differ in nothing but the suffix one is read, a card rather than a result. Cards are linked.
+    Of files whose names differ only in the suffix one is read, a card rather than a table. Cards
+    are linked.
 
+    Parameters
+    ----------
+    folder
+        Where the cards (``.html``) and results (``.nc``, ``.csv``) lie.
+    path
+        The ``.html`` file to write.
+    title
+        The heading of the page.
+
+    Returns
+    -------
+    list of str
+        The names of the devices, from the largest total capacity to the smallest.
+
+    Examples
+    --------
     >>> import tempfile
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for size in (3, 6):
-    ...         result = infocap.probe(infocap.systems.RandomFeatures(2, size, noise=0.01), basis, 256, seed=1)
+    ...         device = infocap.systems.RandomFeatures(2, size, noise=0.01)
+    ...         result = infocap.probe(device, basis, 256, seed=1)
     ...         _ = infocap.report.card(result, f"{folder}/{size}.html", f"{size} units")
     ...     infocap.report.gallery(folder, f"{folder}/gallery.html")
     ['6 units', '3 units']
     """
-    folder, path = Path(folder), Path(path)
-    one_of("path suffix", path.suffix, (".html",))
-    found = [
-        file for suffix in SUFFIXES for file in sorted(folder.glob(f"*{suffix}")) if is_result(file)
-    ]
-    devices = {load_result(file): file for file in {file.stem: file for file in found}.values()}
+    folder = Path(folder)
+    path = Path(path)
+    one_of("path suffix", path.suffix, (PAGE_SUFFIX,))
+    devices = [(load_result(file), file) for file in _result_files(folder)]
     if not devices:
         raise DataError(
-            f"{folder} holds no card and no result; make one with `infocap card result.nc -o card.html`."
+            f"{folder} holds no card and no result; "
+            "make one with `infocap card result.nc -o card.html`."
         )
-    names, rows = list[str](), list[Markup]()
-    for result in sorted(devices, key=lambda one: -one.total):
-        file = devices[result]
-        name = _device(result).get("name") or file.stem
-        names.append(f"{name} ({file.name})" if name in names else name)
-        link = (
-            quote(Path(os.path.relpath(file, path.parent)).as_posix())
-            if file.suffix in CARDS
-            else None
-        )
-        called = element("a" if link else "span", names[-1], href=link)
-        rows.append(_row(called, result, max(one.maximum for one in devices)))
-    said = ["constant", *"1234567", "8 and more", "in functions outside the basis"]
-    legend = [
-        element("span", _figures.swatch(*pair))
-        for pair in zip([*SPECTRUM, "var(--outside)"], said, strict=True)
-    ]
-    lead = f"{len(names)} devices, {sum(one.basis.memory > 0 for one in devices) or 'none'} of them with memory."
-    parts = {"lead": lead, "legend": together(legend), "rows": together(rows)}
-    write(path, framed(title, filled("gallery.html", title=title, version=__version__, **parts)))
+    devices.sort(key=lambda device: -device[0].total)
+    largest_maximum = max(result.maximum for result, _ in devices)
+    names: list[str] = []
+    rows = []
+    for result, file in devices:
+        name = _device_facts(result).get("name") or file.stem
+        if name in names:
+            name = f"{name} ({file.name})"
+        names.append(name)
+        rows.append(_gallery_row(_link(name, file, path), result, largest_maximum))
+    n_with_memory = sum(result.basis.memory > 0 for result, _ in devices)
+    content = fill_template(
+        "gallery.html",
+        title=title,
+        version=__version__,
+        lead=f"{len(names)} devices, {n_with_memory or 'none'} of them with memory.",
+        legend=_gallery_legend(),
+        rows=join(rows),
+    )
+    write_text(path, whole_page(title, content))
     return names
 
 
-def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
-    """A device in the table of a gallery; its bar stands for its maximum, as a part of the `longest` one."""
-    words, limit, basis = _device(result), result.noise_limited_total, result.basis
-    found = np.bincount(np.minimum(basis.degrees, len(SPECTRUM) - 1), result.capacity).tolist()
-    parts = [
-        (SPECTRUM[k], size, plain(size), f"of degree {k}") for k, size in enumerate(found) if size
-    ]
-    if limit is not None and limit > result.total:
-        rest = limit - result.total
-        parts.append(("var(--outside)", rest, plain(rest), "in functions outside the basis"))
-    bar = _figures.stacked(parts, result.maximum, "Capacity by degree")
-    bar = element("svg", bar, width=f"{100 * result.maximum / longest:.1f}%", height=18)
-    degree = plain(float(basis.degrees @ result.capacity) / max(float(result.capacity.sum()), 1e-9))
-    memory = plain(float(result.memory_capacity)) if basis.memory else "–"
+def _result_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that hold a result, one for each name without suffix."""
+    files: dict[str, Path] = {}
+    for suffix in SUFFIXES:  # The last suffixes are those of cards.
+        for file in sorted(folder.glob(f"*{suffix}")):
+            if is_result(file):
+                files[file.stem] = file
+    return list(files.values())
+
+
+def _link(name: str, file: Path, gallery_path: Path) -> Markup:
+    """Return the name of a device, as a link to its card if it has one."""
+    if file.suffix != PAGE_SUFFIX:
+        return element("span", name)
+    address = Path(os.path.relpath(file, gallery_path.parent)).as_posix()
+    return element("a", name, href=quote(address))
+
+
+def _gallery_legend() -> Markup:
+    colours = [*DEGREE_COLOURS, OUTSIDE_COLOUR]
+    names = [*DEGREE_NAMES, OUTSIDE_MEANING]
+    entries = []
+    for colour, name in zip(colours, names, strict=True):
+        entries.append(element("span", _figures.swatch(colour, name)))
+    return join(entries)
+
+
+def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -> Markup:
+    """Return the row of a device; its bar has the length of its maximum over the largest one."""
+    device = _device_facts(result)
+    limit = result.noise_limited_total
+    basis = result.basis
+    bar = _figures.stacked_bar(_parts_by_degree(result), result.maximum, "Capacity by degree")
+    width = f"{100 * result.maximum / largest_maximum:.1f}%"
+    sum_of_capacities = max(float(result.capacity.sum()), 1e-9)
+    mean_degree = float(basis.degrees @ result.capacity) / sum_of_capacities
     error = result.total_standard_error
-    total = (
-        f"≈{rounded(result.total, error)}" if result.unreliable else with_error(result.total, error)
+    if result.unreliable:
+        total = f"≈{rounded(result.total, error)}"
+    else:
+        total = with_error(result.total, error)
+    return table_row(
+        join([name, element("small", device.get(DESCRIPTION, ""))]),
+        element("svg", bar, width=width, height=18),
+        element("data", total, value=f"{result.total:.9g}"),
+        result.maximum,
+        "–" if limit is None else fixed(limit),
+        fixed(mean_degree),
+        fixed(float(result.memory_capacity)) if basis.memory else "–",
+        basis.n_inputs,
+        len(result.warnings) or "none",
+        device.get(COST, "–"),
     )
-    known: list[object] = [result.maximum, "–" if limit is None else plain(limit), degree, memory]
-    known += [basis.n_inputs, len(result.warnings) or "none", words.get(COST, "–")]
-    name = together([called, element("small", words.get(WHAT, ""))])
-    return row(name, bar, element("data", total, value=f"{result.total:.9g}"), *known)
+
+
+def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
+    """Return the capacity of each degree, and what noise allows in functions outside the basis."""
+    highest = len(DEGREE_COLOURS) - 1  # stands for all higher degrees, too
+    degrees = np.minimum(result.basis.degrees, highest)
+    parts = []
+    for degree, capacity in enumerate(np.bincount(degrees, result.capacity).tolist()):
+        if capacity:
+            colour = DEGREE_COLOURS[degree]
+            parts.append(_figures.Part(colour, capacity, fixed(capacity), f"of degree {degree}"))
+    limit = result.noise_limited_total
+    if limit is not None and limit > result.total:
+        outside = limit - result.total
+        parts.append(_figures.Part(OUTSIDE_COLOUR, outside, fixed(outside), OUTSIDE_MEANING))
+    return parts

@@ -1,4 +1,4 @@
-"""The pictures of the page, with tooltips; curves are those of `infocap.plot` in the page's colours."""
+"""The drawings of the page, with tooltips: figures of `infocap.plot` in the colours of the page."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -6,7 +6,7 @@ from functools import partial
 from io import StringIO
 from math import hypot
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.style
@@ -21,268 +21,365 @@ from ..._formatting import counted, percent, rounded, short
 from ...plot import _run, capacity_by_delay, memory_function
 from ...plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ...result._capacity_result import CapacityResult
-from ._html import Markup, asset, element, filled, minus, plain, together, with_error
-
-RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
-NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
-Share = tuple[
-    str, float, str, str
-]  # A part of the maximum: its colour, size, the size in words, and what it is.
-WIDTH, HEIGHT = 440, 300  # The size of most drawings, in which letters are 12.5 high.
-LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
-SQUARE = 366  # The height of the matrix.
-MOST_POINTS = (
-    200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
+from ._html import (
+    Markup,
+    element,
+    fill_template,
+    fixed,
+    join,
+    read_asset,
+    with_error,
+    with_minus,
 )
-LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
-VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())} | {
-    "#000000": "var(--ink)"
-}
-LOOK: Any = {
+
+# Size of most drawings in pixels; letters in them are 12.5 pixels high.
+WIDTH = 440
+HEIGHT = 300
+# Height of the matrix, which is square.
+MATRIX_HEIGHT = 366
+# With more functions the cells of a matrix would be smaller than a pixel.
+MAX_MATRIX_CELLS = 20_000
+# Points of a curve with a tooltip; more are closer than a pixel and make the page slow.
+MAX_TOOLTIPS_PER_CURVE = 200
+# Radius in pixels around the point of a curve within which its tooltip is shown.
+TOOLTIP_RADIUS = 6
+# A part of the maximum below half a hundredth would be written as 0.0.
+MIN_SHOWN_PART = 5e-3
+# A part that lies within so many standard errors of zero may be chance.
+CHANCE_IN_STANDARD_ERRORS = 2.0
+BAR_WIDTH = 0.78  # of capacity_bars, in degrees
+RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
+MAX_FONT_SIZE_IN_CIRCLE = 46.0
+# Levels of misfit that a check hands over: digits 1 to 9, three of which are a factor of two.
+N_MISFIT_COLOURS = 10
+MISFIT_LEVELS_PER_OCTAVE = 3
+
+# Colours of the style sheet in light mode by name, and the variable of the style sheet by colour.
+LIGHT_COLOURS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", read_asset("page.css")))
+COLOUR_VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT_COLOURS.items())}
+COLOUR_VARIABLES["#000000"] = "var(--ink)"
+PAGE_STYLE: Any = {
     **mpl.rc_params_from_file(
         Path(__file__).with_name("page.mplstyle"), use_default_template=False
     ),
-    **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT["soft"]),
-    "grid.color": LIGHT["grid"],
+    **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT_COLOURS["soft"]),
+    "grid.color": LIGHT_COLOURS["grid"],
 }
-OWN_SIZE = str(
-    LOOK["font.size"]
-)  # The size of letters that the style sheet gives, larger ones on a small screen.
+# Letters of this size get it from the style sheet, which makes them larger on a small screen.
+DEFAULT_FONT_SIZE = str(PAGE_STYLE["font.size"])
+
+
+class Part(NamedTuple):
+    """A part of a bar: its colour, its size, the size as text, and what it stands for."""
+
+    colour: str
+    size: float
+    size_text: str
+    meaning: str
+
+
+Marks = Callable[[Axes], Iterable[Markup]]  # elements with tooltips for the axes of a drawing
 
 
 def circle(result: CapacityResult) -> Markup:
-    """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
-    most, total, colour = max(result.maximum, 1), minus(short(result.total, result.maximum)), "one"
+    """Return total over maximum in a ring: what was found (strong) and what noise allows (faint)."""
+    maximum = max(result.maximum, 1)
     if result.unreliable:
-        total, colour = f"≈{rounded(result.total, result.total_standard_error)}", "warn-edge"
-    rings = []
-    for name, opacity, found in (
-        ("outside", 0.45, result.noise_limited_total),
-        (colour, None, result.total),
-    ):
-        if found is not None:  # a part of the ring, clockwise from the top
-            dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
-            look = {
-                "stroke": f"var(--{name})",
-                "opacity": opacity,
-                "transform": "rotate(-90 100 100)",
-            }
-            rings.append(element("circle", **RING, stroke_dasharray=dash, **look))
-    size = min(46.0, 200.0 / max(len(total), len(str(most))))
-    words = f"Total capacity {result.qualified_total or total} of at most {most}"
-    parts = {
-        "rings": together(rings),
-        "total": total,
-        "most": most,
-        "size": size,
-        "below": 110 + 0.78 * size,
-    }
-    return filled("circle.svg", words=words, **parts)
-
-
-def shares(result: CapacityResult) -> list[Share]:
-    """Where the maximum capacity went: found, outside the basis, lost to noise, dependent readouts."""
-    total, error, limit = result.total, result.total_standard_error, result.noise_limited_total
-    parts = [("one", total, error, "found among the functions of this basis")]
-    if limit is None:
-        words = "not found: lost to noise, or in functions outside this basis. Measuring some inputs twice tells which."
-        parts.append(("lost", result.rank - total, error, words))
+        total = f"≈{rounded(result.total, result.total_standard_error)}"
+        colour = "warn-edge"
     else:
-        both = hypot(result.noise_limited_standard_error or 0.0, error or 0.0) or None
-        within = limit - total < 2 * (both or 0.0) and not result.unreliable
-        chance = ": no more than chance explains" if within else ""
-        words = f"in functions of the inputs outside this basis{chance}"
-        parts.append(("outside", limit - total, both, words))
-        words = "lost to noise, as repeated measurements show"
-        parts.append(("lost", result.rank - limit, result.noise_limited_standard_error, words))
-    shown = [
-        (f"var(--{colour})", size, _amount(result, size, error), words)
-        for colour, size, error, words in parts
-        if size > NOTHING or colour in ("one", "outside")
-    ]
-    dependent = result.maximum - result.rank
-    if dependent > 0:
-        words = f"{counted(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
-        shown.append(("var(--dependent)", dependent, str(dependent), words))
-    return shown
+        total = with_minus(short(result.total, result.maximum))
+        colour = "one"
+    rings = []
+    if result.noise_limited_total is not None:
+        rings.append(_ring("outside", result.noise_limited_total / maximum, opacity=0.45))
+    rings.append(_ring(colour, result.total / maximum))
+    n_letters = max(len(total), len(str(maximum)))
+    font_size = min(MAX_FONT_SIZE_IN_CIRCLE, 200.0 / n_letters)
+    return fill_template(
+        "circle.svg",
+        words=f"Total capacity {result.qualified_total or total} of at most {maximum}",
+        rings=join(rings),
+        total=total,
+        most=maximum,
+        size=font_size,
+        below=110 + 0.78 * font_size,
+    )
+
+
+def _ring(colour: str, share: float, opacity: float | None = None) -> Markup:
+    """Return a share of the ring, clockwise from the top."""
+    percentage = 100 * min(max(share, 0.0), 1.0)
+    return element(
+        "circle",
+        **RING,
+        stroke_dasharray=f"{percentage:.2f} 100",
+        stroke=f"var(--{colour})",
+        opacity=opacity,
+        transform="rotate(-90 100 100)",
+    )
+
+
+def parts_of_maximum(result: CapacityResult) -> list[Part]:
+    """Return where the maximum capacity went.
+
+    The parts are what was found, what lies outside the basis, what is lost to noise, and what
+    readouts lack that depend on each other.
+    """
+    total_text = _size_text(result, result.total, result.total_standard_error)
+    meaning = "found among the functions of this basis"
+    parts = [Part("var(--one)", result.total, total_text, meaning)]
+    if result.noise_limited_total is None:
+        unknown = result.rank - result.total
+        if unknown > MIN_SHOWN_PART:
+            text = _size_text(result, unknown, result.total_standard_error)
+            meaning = (
+                "not found: lost to noise, or in functions outside this basis. "
+                "Measuring some inputs twice tells which."
+            )
+            parts.append(Part("var(--lost)", unknown, text, meaning))
+    else:
+        parts += _parts_with_known_noise(result)
+    n_dependent = result.maximum - result.rank
+    if n_dependent > 0:
+        verb = "is" if n_dependent == 1 else "are"
+        meaning = f"{counted(n_dependent, 'readout')} that {verb} a linear mix of the others"
+        parts.append(Part("var(--dependent)", n_dependent, str(n_dependent), meaning))
+    return parts
+
+
+def _parts_with_known_noise(result: CapacityResult) -> list[Part]:
+    """Return what lies outside the basis and what is lost, where inputs were measured twice."""
+    limit: Any = result.noise_limited_total
+    limit_error = result.noise_limited_standard_error
+    outside = limit - result.total
+    # Without either error, or with two errors of zero, the difference has none.
+    error = hypot(limit_error or 0.0, result.total_standard_error or 0.0) or None
+    meaning = "in functions of the inputs outside this basis"
+    if outside < CHANCE_IN_STANDARD_ERRORS * (error or 0.0) and not result.unreliable:
+        meaning += ": no more than chance explains"
+    parts = [Part("var(--outside)", outside, _size_text(result, outside, error), meaning)]
+    lost = result.rank - limit
+    if lost > MIN_SHOWN_PART:
+        text = _size_text(result, lost, limit_error)
+        meaning = "lost to noise, as repeated measurements show"
+        parts.append(Part("var(--lost)", lost, text, meaning))
+    return parts
+
+
+def _size_text(result: CapacityResult, size: float, error: float | None) -> str:
+    """Return a part of the maximum with its error, rounded where the total is unreliable."""
+    if result.unreliable:
+        return with_minus(f"about {rounded(size, error)}")
+    if error is None:
+        return with_minus(short(size))
+    return with_error(size, error)
 
 
 def budget(result: CapacityResult) -> Markup:
-    """A bar as long as the maximum capacity, and what its parts are."""
-    shown = shares(result)
-    name = f"Of {result.maximum}: " + "; ".join(f"{said} {words}" for _, _, said, words in shown)
-    whole = max(result.maximum, sum(max(size, 0.0) for _, size, _, _ in shown))
-    lines = [
-        element("li", swatch(colour), element("strong", said), element("span", words))
-        for colour, _, said, words in shown
-    ]
-    return element(
-        "div",
-        stacked(shown, whole, name),
-        element("ul", *lines, class_="budget-list"),
-        class_="budget",
-    )
+    """Return a bar as long as the maximum capacity, with a list of its parts."""
+    parts = parts_of_maximum(result)
+    descriptions = [f"{part.size_text} {part.meaning}" for part in parts]
+    label = f"Of {result.maximum}: " + "; ".join(descriptions)
+    length = max(result.maximum, sum(max(part.size, 0.0) for part in parts))
+    lines = []
+    for part in parts:
+        size = element("strong", part.size_text)
+        lines.append(element("li", swatch(part.colour), size, element("span", part.meaning)))
+    bar = stacked_bar(parts, length, label)
+    return element("div", bar, element("ul", *lines, class_="budget-list"), class_="budget")
 
 
-def stacked(parts: Iterable[Share], whole: float, name: str) -> Markup:
-    """Parts one after the other in a bar that stands for the `whole`, each with its tooltip."""
-    rects, begin = [element("rect", width="100%", height="100%", fill="var(--grid)")], 0.0
-    for colour, size, said, words in parts:
-        length = 100 * max(size, 0.0) / max(whole, 1e-9)
-        where = {"x": f"{begin:.3f}%", "width": f"{length:.3f}%", "height": "100%", "fill": colour}
-        rects.append(element("rect", **where, class_="mark", data_tip=f"{said}\n{words}"))
-        begin += length
-    return element("svg", *rects, role="img", aria_label=name, class_="stacked")
+def stacked_bar(parts: Iterable[Part], length: float, label: str) -> Markup:
+    """Return parts one after the other in a bar that stands for `length`, each with a tooltip."""
+    rectangles = [element("rect", width="100%", height="100%", fill="var(--grid)")]
+    begin = 0.0
+    for part in parts:
+        percentage = 100 * max(part.size, 0.0) / max(length, 1e-9)
+        rectangle = element(
+            "rect",
+            x=f"{begin:.3f}%",
+            width=f"{percentage:.3f}%",
+            height="100%",
+            fill=part.colour,
+            class_="mark",
+            data_tip=f"{part.size_text}\n{part.meaning}",
+        )
+        rectangles.append(rectangle)
+        begin += percentage
+    return element("svg", *rectangles, role="img", aria_label=label, class_="stacked")
 
 
 def swatch(colour: str, words: str = "") -> Markup:
-    """A small square of a colour for a legend, and what it stands for."""
+    """Return a small square of a colour for a legend, and what it stands for."""
     square = element("rect", width="100%", height="100%", rx=3, fill=colour)
-    return together([element("svg", square, class_="swatch"), words])
-
-
-def _amount(result: CapacityResult, size: float, error: float | None) -> str:
-    """A part of the maximum with its error; rounded where the total is unreliable."""
-    if result.unreliable:
-        return minus(f"about {rounded(size, error)}")
-    return minus(short(size)) if error is None else with_error(size, error)
+    return join([element("svg", square, class_="swatch"), words])
 
 
 def matrix(result: CapacityResult) -> Markup:
-    """Capacities by the degrees in two inputs, as `plot.capacity_matrix` shows them; nothing for other numbers."""
-    if result.basis.n_inputs != 2 or len(result.basis) > LARGEST_MATRIX or result.basis.memory:
+    """Return capacities by the degrees in two inputs; nothing for other numbers of inputs."""
+    basis = result.basis
+    if basis.n_inputs != 2 or basis.memory or len(basis) > MAX_MATRIX_CELLS:
         return Markup()
 
     def cells(ax: Axes) -> Iterator[Markup]:
-        for number, (column, row) in enumerate(result.basis.indices.tolist()):
-            yield _box(ax, column - 0.5, row - 0.5, 1.0, 1.0, data_function=number)
+        for number, (column, row) in enumerate(basis.indices.tolist()):
+            yield _rectangle(ax, column - 0.5, row - 0.5, 1.0, 1.0, data_function=number)
 
-    first, second = result.basis.names
-    said = (
-        f"Each cell is one product of a function of {first} and one of {second}; its colour is how well a weighted sum "
-        "of the readouts reproduces it, from 0 to 1. Grey cells are not in the basis."
+    first, second = basis.names
+    caption = (
+        f"Each cell is one product of a function of {first} and one of {second}; its colour is "
+        "how well a weighted sum of the readouts reproduces it, from 0 to 1. Grey cells are not "
+        "in the basis."
     )
-    return _figure(
-        "Capacity of each function",
-        said,
-        partial(capacity_matrix, total=False),
-        result,
-        cells,
-        SQUARE,
-    )
+    draw = partial(capacity_matrix, total=False)
+    return _figure("Capacity of each function", caption, draw, result, cells, MATRIX_HEIGHT)
 
 
 def bars(result: CapacityResult) -> Markup:
-    """Capacity by total degree, stacked by the number of interacting variables, as `plot.capacity_bars` shows it."""
-    table, errors = stacks(result), errors_by_degree(result)
+    """Return capacity by total degree, stacked by the number of interacting variables."""
+    table = stacks(result)
 
-    def parts(ax: Axes) -> Iterator[Markup]:
-        for degree, values in zip(table.index, table.to_numpy(), strict=True):
+    def columns_and_parts(ax: Axes) -> Iterator[Markup]:
+        for degree, capacities in zip(table.index, table.to_numpy(), strict=True):
+            left = degree - BAR_WIDTH / 2
             # A column as high as the axes comes first, so that short bars can be pointed at.
-            yield _box(
-                ax, degree - 0.39, 0.0, 0.78, ax.get_ylim()[1], "mark column", data_degree=degree
-            )
-            for kind, value, base in zip(table, values, np.cumsum(values) - values, strict=True):
-                if value > 0:
-                    yield _box(
-                        ax, degree - 0.39, base, 0.78, value, data_degree=degree, data_kind=kind
-                    )
+            top = ax.get_ylim()[1]
+            yield _rectangle(ax, left, 0.0, BAR_WIDTH, top, "mark column", data_degree=degree)
+            bottoms = np.cumsum(capacities) - capacities
+            for kind, capacity, bottom in zip(table, capacities, bottoms, strict=True):
+                if capacity > 0:
+                    data = {"data_degree": degree, "data_kind": kind}
+                    yield _rectangle(ax, left, bottom, BAR_WIDTH, capacity, **data)
 
-    joins = (
-        "delayed inputs" if result.basis.memory else "inputs" if result.basis.n_inputs > 1 else ""
-    )
-    joined = joins and f"; colours say how many {joins} a function has"
-    barred = "" if errors is None else " Error bars are standard errors."
-    said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
-    return _figure("Capacity by degree", said, partial(capacity_bars, total=False), result, parts)
+    caption = "Capacities of all functions of one degree, added up"
+    if result.basis.memory:
+        caption += "; colours say how many delayed inputs a function has"
+    elif result.basis.n_inputs > 1:
+        caption += "; colours say how many inputs a function has"
+    caption += "."
+    if errors_by_degree(result) is not None:
+        caption += " Error bars are standard errors."
+    draw = partial(capacity_bars, total=False)
+    return _figure("Capacity by degree", caption, draw, result, columns_and_parts)
 
 
-def _box(
+def _rectangle(
     ax: Axes, x: float, y: float, width: float, height: float, class_: str = "mark", **data: Any
 ) -> Markup:
-    """A rectangle that can be pointed at, from the units of the axes to those of the drawing."""
-    (left, low), (right, high) = ax.transData.transform([(x, y), (x + width, y + height)])
-    place = {
-        "x": left,
-        "y": ax.figure.bbox.height - high,
-        "width": right - left,
-        "height": high - low,
-    }
-    return element("rect", **place, class_=class_, **data)
+    """Return a rectangle that can be pointed at, converted from the axes' units to pixels."""
+    corners = ax.transData.transform([(x, y), (x + width, y + height)])
+    (left, bottom), (right, top) = corners
+    return element(
+        "rect",
+        x=left,
+        y=ax.figure.bbox.height - top,
+        width=right - left,
+        height=top - bottom,
+        class_=class_,
+        **data,
+    )
 
 
 def delays(result: CapacityResult) -> Markup:
-    """What a device with memory remembers, and how long; nothing for others."""
-    if not result.basis.memory:
+    """Return what a device with memory remembers, and how long; nothing for other devices."""
+    basis = result.basis
+    if not basis.memory:
         return Markup()
-    basis, parts = result.basis, []
-    for k in np.unique(basis.indices[basis.degrees == 1, 0]).tolist():
-        title, own = "Memory function", ""
+    figures = []
+    for input_index in np.unique(basis.indices[basis.degrees == 1, 0]).tolist():
+        title = "Memory function"
+        capacity_of_input = ""
         if basis.n_inputs > 1:
-            title = f"Memory function of {basis.names[k]}"
-            own = f"{plain(result.memory_function(input=k + 1)['capacity'].sum())} of "
-        said = f"Capacity {own}{result.memory_capacity!r} of degree 1 in all; bands are two standard errors."
-        parts.append(_figure(title, said, partial(memory_function, input=k + 1), result))
-    said = "Capacity of all functions by their largest delay, stacked by degree."
-    return together([*parts, _figure("Capacity by delay", said, capacity_by_delay, result)])
+            title = f"Memory function of {basis.names[input_index]}"
+            capacities = result.memory_function(input=input_index + 1)["capacity"]
+            capacity_of_input = f"{fixed(capacities.sum())} of "
+        caption = (
+            f"Capacity {capacity_of_input}{result.memory_capacity!r} of degree 1 in all; "
+            "bands are two standard errors."
+        )
+        draw = partial(memory_function, input=input_index + 1)
+        figures.append(_figure(title, caption, draw, result))
+    caption = "Capacity of all functions by their largest delay, stacked by degree."
+    figures.append(_figure("Capacity by delay", caption, capacity_by_delay, result))
+    return join(figures)
 
 
 def growth(result: CapacityResult) -> Markup:
-    """The total against the number of samples; nothing where fewer than two numbers of samples are known."""
+    """Return the total against the number of samples; nothing where fewer than two are known."""
     if result.growth is None or len(result.growth.n_samples) < 2:
         return Markup()
-    said = "The total that fewer samples would have given; at the right end it should have settled."
-    return _figure("Growth with the number of samples", said, _run.growth, result)
+    caption = (
+        "The total that fewer samples would have given; at the right end it should have settled."
+    )
+    return _figure("Growth with the number of samples", caption, _run.growth, result)
 
 
 def factors(result: CapacityResult) -> Markup:
-    """Malinowski's indicator function, or why there is none; nothing where no noise was measured."""
-    found, title = result.factors, "Factor analysis"
-    if found is None:
+    """Return Malinowski's indicator function, or why there is none; nothing without noise data."""
+    analysis = result.factors
+    title = "Factor analysis"
+    if analysis is None:
         return Markup()
-    if found.problem is not None:
-        return element(
-            "figure", element("h3", title), element("p", f"No number of factors: {found.problem}")
-        )
-    minimum = f"its minimum at {found.n_factors} factors: so many independent signals stand clearly out of the noise"
-    if found.n_factors is None:
+    if analysis.problem is not None:
+        reason = element("p", f"No number of factors: {analysis.problem}")
+        return element("figure", element("h3", title), reason)
+    if analysis.n_factors is None:
         minimum = "no minimum, so it names no number of factors"
-    said = f"Malinowski's indicator function has {minimum}. The noise was measured by {found.n_repeats} repeats."
-    return _figure(title, said, _run.indicator, result)
+    else:
+        minimum = (
+            f"its minimum at {analysis.n_factors} factors: so many independent signals stand "
+            "clearly out of the noise"
+        )
+    caption = (
+        f"Malinowski's indicator function has {minimum}. "
+        f"The noise was measured by {analysis.n_repeats} repeats."
+    )
+    return _figure(title, caption, _run.indicator, result)
 
 
 def drift(result: CapacityResult) -> Markup:
-    """How far the reference moved during the run; nothing where none was measured."""
+    """Return how far the reference moved during the run; nothing where none was measured."""
     if result.drift is None:
         return Markup()
-    said = (
-        f"The reference moved by {percent(result.drift.size)} of the readouts' spread (root mean square, noise taken "
-        "off). The curve is its distance from the first measurement; the dashed line is what noise alone would show."
+    caption = (
+        f"The reference moved by {percent(result.drift.size)} of the readouts' spread (root mean "
+        "square, noise taken off). The curve is its distance from the first measurement; the "
+        "dashed line is what noise alone would show."
     )
-    return _figure("Drift of the reference", said, _run.drift, result)
+    return _figure("Drift of the reference", caption, _run.drift, result)
 
 
 def misfit(result: CapacityResult) -> Markup:
-    """Where the readouts do not fit their inputs, by channel and time, if a check found some such place."""
-    found = next(
-        (one for one in result.warnings if isinstance(one.found.get("picture"), dict)), None
-    )
-    if found is None:
+    """Return where readouts do not fit their inputs, by channel and time; nothing without a finding.
+
+    The picture comes with a warning: a string of levels 0 to 9 for each channel.
+    """
+    warnings = [check for check in result.warnings if isinstance(check.found.get("picture"), dict)]
+    if not warnings:
         return Markup()
-    picture, named = found.found["picture"], set(found.found.get("channels", ()))
-    levels, names, first = picture["levels"], picture["channels"], picture["first"]
-    step = (picture["last"] + 1 - first) / max(map(len, levels))  # measurements of a column
-    colours = [LIGHT["panel"], *map(to_hex, colormaps["viridis"](np.linspace(0.2, 1.0, 9)))]
-    doubted = [k for k, name in enumerate(names) if name in named]
+    picture = warnings[0].found["picture"]
+    levels = picture["levels"]
+    channels = picture["channels"]
+    first = picture["first"]
+    n_columns = max(map(len, levels))
+    column_width = (picture["last"] + 1 - first) / n_columns  # in measurements
+    doubted_channels = set(warnings[0].found.get("channels", ()))
+    doubted_rows = [row for row, name in enumerate(channels) if name in doubted_channels]
+    viridis = colormaps["viridis"](np.linspace(0.2, 1.0, N_MISFIT_COLOURS - 1))
+    colours = [LIGHT_COLOURS["panel"], *map(to_hex, viridis)]
 
     def misfits(_: CapacityResult, ax: Axes) -> Axes:
-        ax.set_yticks(doubted, ["▸"] * len(doubted))
+        ax.set_yticks(doubted_rows, ["▸"] * len(doubted_rows))
         ax.set(
-            xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=colours[0]
+            xlim=(first, picture["last"] + 1),
+            ylim=(len(levels) - 0.5, -1.5),
+            facecolor=colours[0],
         )
         ax.set(xlabel="measurement", ylabel=counted(len(levels), "channel"))
         ax.grid(visible=False)
-        scale = ScalarMappable(BoundaryNorm(np.arange(11) / 3, 10), ListedColormap(colours))
+        edges = np.arange(N_MISFIT_COLOURS + 1) / MISFIT_LEVELS_PER_OCTAVE
+        scale = ScalarMappable(BoundaryNorm(edges, N_MISFIT_COLOURS), ListedColormap(colours))
         bar: Any = ax.figure.colorbar(
             scale, ax=ax, label="misfit, 1 is usual", pad=0.03, fraction=0.046
         )
@@ -290,103 +387,142 @@ def misfit(result: CapacityResult) -> Markup:
         bar.solids.set(rasterized=False, edgecolor="face")
         return ax
 
-    def places(ax: Axes) -> Iterator[Markup]:
-        for k, line in enumerate(levels):
-            for run in re.finditer(r"([1-9])\1*", line):
-                tip = f"{names[k]}\nmisfit {2 ** (int(run[1]) / 3):.1f} times the usual"
-                size = (len(run[0]) * step, -1.0)
-                fill = colours[int(run[1])]
-                yield _box(ax, first + run.start() * step, k + 0.5, *size, fill=fill, data_tip=tip)
-        for moment in picture["marked"]:
-            yield _box(ax, first + moment * step, -0.7, step, -0.6, "doubt")
+    def misfit_marks(ax: Axes) -> Iterator[Markup]:
+        for row, line in enumerate(levels):
+            for run in re.finditer(r"([1-9])\1*", line):  # neighbours of one level
+                level = int(run[1])
+                ratio = 2 ** (level / MISFIT_LEVELS_PER_OCTAVE)
+                tooltip = f"{channels[row]}\nmisfit {ratio:.1f} times the usual"
+                begin = first + run.start() * column_width
+                length = len(run[0]) * column_width
+                look = {"fill": colours[level], "data_tip": tooltip}
+                yield _rectangle(ax, begin, row + 0.5, length, -1.0, **look)
+        for column in picture["marked"]:
+            begin = first + column * column_width
+            yield _rectangle(ax, begin, -0.7, column_width, -0.6, "doubt")
 
-    said = "How far each readout is from what the inputs of its row predict, in units of its usual distance."
-    said += (
-        " The bar at the top marks the measurements that the warning is about."
-        if picture["marked"]
-        else ""
+    caption = (
+        "How far each readout is from what the inputs of its row predict, "
+        "in units of its usual distance."
     )
-    said += " Arrows at the left mark the channels that the warning is about." if doubted else ""
-    return _figure("Where readouts do not fit their inputs", said, misfits, result, places)
+    if picture["marked"]:
+        caption += " The bar at the top marks the measurements that the warning is about."
+    if doubted_rows:
+        caption += " Arrows at the left mark the channels that the warning is about."
+    title = "Where readouts do not fit their inputs"
+    return _figure(title, caption, misfits, result, misfit_marks)
 
 
-def _spots(ax: Axes) -> Iterator[Markup]:
-    """A spot that can be pointed at on every point of the first curve, or on top of all bars where there is none."""
+def _point_marks(ax: Axes) -> Iterator[Markup]:
+    """Yield a spot with a tooltip for every point of the first curve, or for the top of every bar."""
     if ax.lines:
         points = np.asarray(ax.lines[0].get_xydata())
     else:
-        tops = [(bar.get_center()[0], bar.get_y() + bar.get_height()) for bar in ax.containers[-1]]
+        uppermost = ax.containers[-1]
+        tops = [(bar.get_center()[0], bar.get_y() + bar.get_height()) for bar in uppermost]
         points = np.array(tops)
-    places, last = ax.transData.transform(points), len(points) - 1
-    for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last}):
-        if 0 <= places[k, 1] <= HEIGHT:  # zero has no place on a logarithmic axis
-            place = {"cx": places[k, 0], "cy": HEIGHT - places[k, 1]}
-            tip = f"{ax.get_xlabel()}: {points[k, 0]:.5g}\n{ax.get_ylabel()}: {points[k, 1]:.3g}"
-            yield element("circle", **place, r=6, class_="mark spot", data_tip=tip)
+    pixels = ax.transData.transform(points)
+    last = len(points) - 1
+    step = 1 + last // MAX_TOOLTIPS_PER_CURVE
+    for k in sorted({*range(0, last, step), last}):
+        x, y = pixels[k]
+        if 0 <= y <= HEIGHT:  # Zero has no place on a logarithmic axis.
+            tooltip = (
+                f"{ax.get_xlabel()}: {points[k, 0]:.5g}\n{ax.get_ylabel()}: {points[k, 1]:.3g}"
+            )
+            yield element(
+                "circle",
+                cx=x,
+                cy=HEIGHT - y,
+                r=TOOLTIP_RADIUS,
+                class_="mark spot",
+                data_tip=tooltip,
+            )
+
+
+def _no_marks(_: Axes) -> Iterable[Markup]:
+    return ()
 
 
 def _figure(
     title: str,
-    said: str,
+    caption: str,
     draw: Callable[..., Axes],
     result: CapacityResult,
-    marks: Callable[[Axes], Iterable[Markup]] = _spots,
+    marks: Marks = _point_marks,
     height: int = HEIGHT,
 ) -> Markup:
-    """A figure of `infocap.plot` under its title, with words below."""
-    picture = drawn(draw, result, f"{title}. {said}", marks, height)
-    return element("figure", element("h3", title), picture, element("figcaption", said))
+    """Return a drawing under its title, with its caption below."""
+    picture = drawing(draw, result, f"{title}. {caption}", marks, height)
+    return element("figure", element("h3", title), picture, element("figcaption", caption))
 
 
-def drawn(
+def drawing(
     draw: Callable[..., Axes],
-    shown: Any,
-    words: str,
-    marks: Callable[[Axes], Iterable[Markup]] = lambda _: (),
+    subject: Any,
+    description: str,
+    marks: Marks = _no_marks,
     height: int = HEIGHT,
 ) -> Markup:
-    """A figure of `infocap.plot` as a part of the page, with marks on it that can be pointed at.
+    """Return what a function of `infocap.plot` draws of a subject, as an SVG element.
 
-    Ids in it begin with the name of the function that draws it.
+    Parameters
+    ----------
+    draw
+        The function; identifiers in the drawing begin with its name.
+    subject
+        The result or comparison that it draws.
+    description
+        What a screen reader says in place of the drawing.
+    marks
+        Elements with tooltips to lay over the drawing.
+    height
+        The height of the drawing in pixels.
     """
-    with matplotlib.style.context(["default", LOOK]):
-        canvas = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
-        ax = draw(shown, ax=canvas.subplots())
+    with matplotlib.style.context(["default", PAGE_STYLE]):
+        figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
+        ax = draw(subject, ax=figure.subplots())
         file = StringIO()
-        canvas.savefig(file, format="svg")
+        figure.savefig(file, format="svg")
     name = getattr(draw, "func", draw).__name__
-    look = {
-        "viewBox": f"0 0 {WIDTH} {height}",
-        "role": "img",
-        "aria_label": words,
-        "class_": "drawing",
-    }
-    return element("svg", _inline(file.getvalue(), name), *marks(ax), **look)
-
-
-def _inline(svg: str, name: str) -> Markup:
-    """What matplotlib drew, without what a page must not have twice or at all: header, style sheet, bare ids.
-
-    Colours that the page's style sheet knows become its variables, so that they follow light and dark; the font is
-    the page's, and so is its size but for letters that matplotlib made smaller. Styles become attributes: the page's
-    policy forbids styles within elements.
-    """
-
-    def attributes(style: re.Match[str]) -> str:
-        pairs = [one.strip().split(": ", 1) for one in style[1].split(";") if ":" in one]
-        sizes = [
-            ("font-size", found)
-            for found in re.findall(r"font[^;]*?([\d.]+)px", style[1])
-            if found != OWN_SIZE
-        ]
-        kept = [
-            (key, VARIABLES.get(value, value)) for key, value in pairs if not key.startswith("font")
-        ]
-        return " ".join(f'{key}="{value}"' for key, value in kept + sizes)
-
-    inside = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")].replace(
-        "xlink:href", "href"
+    return element(
+        "svg",
+        _adapt_svg(file.getvalue(), name),
+        *marks(ax),
+        viewBox=f"0 0 {WIDTH} {height}",
+        role="img",
+        aria_label=description,
+        class_="drawing",
     )
-    inside = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inside)
-    inside = re.sub(r"(\.\d\d)\d+", r"\1", inside)  # a hundredth of a pixel is enough
-    return Markup(re.sub(r'style="([^"]*)"', attributes, inside))
+
+
+def _adapt_svg(svg: str, name: str) -> Markup:
+    """Return the inner part of matplotlib's SVG, adapted to the page.
+
+    The header and the style sheet are left out. Identifiers begin with `name`, because they must be
+    unique in the page. Coordinates keep two decimals: a hundredth of a pixel is enough. Styles
+    become attributes, because the page's security policy forbids styles within elements.
+    """
+    inner = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")]
+    inner = inner.replace("xlink:href", "href")
+    inner = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inner)
+    inner = re.sub(r"(\.\d\d)\d+", r"\1", inner)
+    return Markup(re.sub(r'style="([^"]*)"', _style_as_attributes, inner))
+
+
+def _style_as_attributes(style: re.Match[str]) -> str:
+    """Return an element's style as attributes, with the colours of the page's style sheet.
+
+    Its variables follow the light and the dark mode. The font is that of the page, and so is its
+    size, except for letters that matplotlib made smaller.
+    """
+    attributes = []
+    for declaration in style[1].split(";"):
+        if ":" in declaration:
+            key, value = declaration.strip().split(": ", 1)
+            if not key.startswith("font"):
+                attributes.append(f'{key}="{COLOUR_VARIABLES.get(value, value)}"')
+    for font_size in re.findall(r"font[^;]*?([\d.]+)px", style[1]):
+        if font_size != DEFAULT_FONT_SIZE:
+            attributes.append(f'font-size="{font_size}"')
+    return " ".join(attributes)

@@ -1,6 +1,9 @@
-"""HTML and SVG elements, and numbers as a person wants to read them.
+"""HTML and SVG elements, templates, and numbers in the form in which people read them.
 
-Whatever is not an element already is escaped, so no text can become markup.
+Everything that is not `Markup` is escaped, so no text of a user can become markup. A template engine
+would replace about thirty lines of this module and add a dependency: most elements are computed
+rectangles of a drawing, not text with gaps. So there are only functions that make elements, and
+`string.Template` for the skeletons of the pages.
 """
 
 import re
@@ -9,90 +12,98 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from ... import _formatting as _words
+from ... import _formatting
 from ...basis._family import FAMILIES
 from ...result._capacity_result import CapacityResult
 
-# Control characters, and those that turn the direction of writing: they could make a text look like another.
-CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Control characters, and characters that reverse the direction of writing. The latter could make
+# one text look like another.
+UNSAFE_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+REPLACEMENT_CHARACTER = "\ufffd"
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is HTML already and must not be escaped again."""
 
     __slots__ = ()
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Markup:
-    """``<name attributes>children</name>``; ``class_`` is class, ``text_anchor`` is text-anchor, None is left out.
+    """Return the element ``<name attributes>children</name>``.
+
+    Underscores in attribute names become hyphens, and a trailing one is dropped: ``class_`` is
+    class, ``text_anchor`` is text-anchor. Attributes that are None are left out.
 
     >>> element("td", "a < b", class_="number", colspan=2)
     '<td class="number" colspan="2">a &lt; b</td>'
     """
-    given = {
-        key.rstrip("_").replace("_", "-"): one for key, one in attributes.items() if one is not None
-    }
-    inside = "".join(f' {key}="{markup(value)}"' for key, value in given.items())
-    return Markup(f"<{name}{inside}>{together(children)}</{name}>")
+    texts = []
+    for key, value in attributes.items():
+        if value is not None:
+            html_name = key.rstrip("_").replace("_", "-")
+            texts.append(f' {html_name}="{markup(value)}"')
+    return Markup(f"<{name}{''.join(texts)}>{join(children)}</{name}>")
 
 
-def together(parts: Iterable[object]) -> Markup:
-    """Elements and texts, one after the other."""
+def join(parts: Iterable[object]) -> Markup:
+    """Return elements and texts, one after the other."""
     return Markup("".join(map(markup, parts)))
 
 
-def row(name: object, *cells: object) -> Markup:
-    """A row of a table that begins with its name."""
-    return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
+def table_row(heading: object, *cells: object) -> Markup:
+    """Return a row of a table, whose first cell is its heading."""
+    columns = [element("td", cell) for cell in cells]
+    return element("tr", element("th", heading, scope="row"), *columns)
 
 
-def asset(name: str) -> str:
-    """A file that lies beside this one: the page's skeleton, its style sheet or its script."""
+def read_asset(name: str) -> str:
+    """Return the text of a file in this folder: a template, a style sheet or a script."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def filled(template: str, **parts: object) -> Markup:
-    """A file that lies beside this one, with every ``$name`` in it replaced by that part, as markup or escaped."""
-    return Markup(
-        Template(asset(template)).substitute({name: markup(part) for name, part in parts.items()})
-    )
+def fill_template(name: str, **values: object) -> Markup:
+    """Return a file of this folder in which the value replaces every ``$name``, escaped if needed."""
+    safe_values = {key: markup(value) for key, value in values.items()}
+    return Markup(Template(read_asset(name)).substitute(safe_values))
 
 
 def markup(value: object) -> Markup:
-    """Leave elements as they are, shorten coordinates to two decimals, and escape anything else as text."""
+    """Return a value as markup: elements as they are, floats with two decimals, the rest escaped."""
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):
         return Markup(f"{value:.2f}".rstrip("0").rstrip("."))
-    text = (
-        str(value).encode("utf-8", "replace").decode("utf-8")
-    )  # half of a surrogate pair cannot be written
-    return Markup(escape(CONTROL.sub("\ufffd", text)))
+    # Half of a surrogate pair cannot be written as UTF-8.
+    text = str(value).encode("utf-8", "replace").decode("utf-8")
+    return Markup(escape(UNSAFE_CHARACTERS.sub(REPLACEMENT_CHARACTER, text)))
 
 
-def plain(value: float, decimals: int = 2) -> str:
-    """A fixed number of decimals; zero is just 0."""
-    return "0" if value == 0 else minus(f"{value:.{decimals}f}")
+def fixed(value: float, decimals: int = 2) -> str:
+    """Return a number with a fixed number of decimals; zero is written 0."""
+    if value == 0:
+        return "0"
+    return with_minus(f"{value:.{decimals}f}")
 
 
 def with_error(value: float, error: float | None) -> str:
-    """Value ± error to the digits that the error allows, kept on one line.
+    """Return value ± standard error, to the digits that the error allows, without line breaks.
 
     >>> with_error(20.0104, 0.1293), with_error(1.0, 0.0)
     ('20.01\\xa0±\\xa00.13', '1.000')
     """
-    return minus(_words.with_error(value, error)).replace(" ", "\N{NO-BREAK SPACE}")
+    text = _formatting.with_error(value, error)
+    return with_minus(text).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def minus(text: str) -> str:
-    """The text with a proper minus sign."""
+def with_minus(text: str) -> str:
+    """Return the text with minus signs in place of hyphens."""
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def basis_in_words(result: CapacityResult) -> str:
-    """Which functions were asked for, such as "28 Legendre functions of degree up to 6"."""
-    name = result.basis.family_name
-    said = _words.counted(
-        len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function"
-    )
-    return f"{said} of degree up to {result.basis.max_degree}"
+def describe_basis(result: CapacityResult) -> str:
+    """Return which functions were asked for, such as "28 Legendre functions of degree up to 6"."""
+    family = result.basis.family_name
+    if family in FAMILIES:
+        family = family.capitalize()
+    functions = _formatting.counted(len(result.basis), f"{family} function")
+    return f"{functions} of degree up to {result.basis.max_degree}"

@@ -1,4 +1,4 @@
-"""The report of a run while it is measured: a page served on this machine alone, to whoever knows its address."""
+"""The report of a run while it is measured: a page for this machine, at an address with a secret."""
 
 import secrets
 import time
@@ -12,28 +12,47 @@ from ..._formatting import percent
 from ...errors import Check, InfocapError
 from ...result._capacity_result import CapacityResult
 from ..experiment._status import Status, counts, pace, status
-from ._html import Markup, element, filled, plain, together
-from ._page import body, embedded, framed
+from ._html import Markup, element, fill_template, fixed, join
+from ._page import embedded_numbers, page_body, whole_page
 
-HOST = "127.0.0.1"  # No other machine can ask.
+# The loopback address: no other machine can reach the page.
+HOST = "127.0.0.1"
+# Seconds after which the page asks for news. A measurement rarely takes less than a tenth of that.
+REFRESH_INTERVAL_S = 5.0
+# Seconds between two looks of the server whether it shall end.
+SHUTDOWN_POLL_S = 0.1
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
 }
-# What the first words of the advice mean for the colour of the page; anything else is a reason to go and look.
+# The colour of the page by the first words of the advice; any other advice is a warning.
 TONES = {"go on": "calm", "complete": "fine", "stop now": "fine"}
 
 
 @contextmanager
-def live(
-    path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: int = 0
-) -> Iterator[str]:
-    """Serve the page of the run in a store, and give its address; the page follows the run by itself.
+def live(path: str | Path, *, until: float = 0.5, port: int = 0) -> Iterator[str]:
+    """Serve the page of a run in progress, which updates itself.
 
-    The address holds a token that changes every time; without it nothing is answered. A port of 0 is any that is free.
-    Everything is computed when a browser asks, so that nobody who does not look costs nothing.
+    The page is computed on request, so an idle server costs nothing. Its address holds a token that
+    changes every time; requests without it are refused.
 
+    Parameters
+    ----------
+    path
+        The store of the run.
+    until
+        The width of the 95 % interval of the total at which the page advises to stop.
+    port
+        The port of the server; 0 takes any that is free.
+
+    Yields
+    ------
+    str
+        The address, for browsers of this machine.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from urllib.request import urlopen
     >>> plan = infocap.lab.Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
@@ -44,88 +63,104 @@ def live(
     ...         "all that was planned is stored" in urlopen(address).read().decode()
     True
     """
-    from http.server import (
-        BaseHTTPRequestHandler,
-        ThreadingHTTPServer,
-    )  # slow to import, and rarely wanted
+    # Importing the server takes long, and few users need it.
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    lock, token, seen = Lock(), secrets.token_urlsafe(16), status(path, until=until)
-
-    def look() -> str:
-        nonlocal seen
-        problem = ""
-        with lock:  # one browser after the other
-            try:
-                seen = seen.refreshed(until)
-            except InfocapError as said:
-                problem = str(said)
-            title = seen.plan.title or seen.path.name
-            report, data = (
-                (Markup(), Markup()) if seen.result is None else _report(seen.result, title)
-            )
-            return framed(
-                title, together([progress(seen, every_s, problem), report]), data, live=True
-            )
+    page = _LivePage(path, until)
+    token = secrets.token_urlsafe(16)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            known = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
-            text = look().encode() if known else b"not found"
-            with suppress(ConnectionError):  # the browser may have gone meanwhile
-                self.send_response(200 if known else 404)
-                for name, value in (HEADERS | {"Content-Length": str(len(text))}).items():
+            authorised = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
+            content = page.html().encode() if authorised else b"not found"
+            with suppress(ConnectionError):  # The browser may have gone meanwhile.
+                self.send_response(200 if authorised else 404)
+                for name, value in HEADERS.items():
                     self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(text)
+                self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing of requests."""
+            """Write nothing about requests to the terminal."""
 
     with ThreadingHTTPServer((HOST, port), Handler) as server:
         server.daemon_threads = True
-        Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        Thread(target=server.serve_forever, args=(SHUTDOWN_POLL_S,), daemon=True).start()
         try:
             yield f"http://{HOST}:{server.server_port}/{token}/"
         finally:
             server.shutdown()
 
 
-@lru_cache(maxsize=1)  # A page is asked for more often than capacities are estimated.
+class _LivePage:
+    """The page of a run, which remembers the last status that could be read."""
+
+    def __init__(self, path: str | Path, until: float) -> None:
+        self.path = path
+        self.until = until
+        self.status = status(path, until=until)
+        self.lock = Lock()  # Each request has a thread of its own.
+
+    def html(self) -> str:
+        """Return the page as it is now; a store that cannot be read any more is a warning on it."""
+        problem = ""
+        with self.lock:
+            try:
+                self.status = self.status.refreshed(self.until)
+            except InfocapError as error:
+                problem = str(error)
+            run = self.status
+            title = run.plan.title or run.path.name
+            report = numbers = Markup()
+            if run.result is not None:
+                report, numbers = _report(run.result, title)
+            return whole_page(title, join([progress(run, problem), report]), numbers, live=True)
+
+
+@lru_cache(maxsize=1)
 def _report(result: CapacityResult, title: str) -> tuple[Markup, Markup]:
-    return body(result, title), embedded(result, title)
+    """Return body and numbers, cached: pages are asked for more often than results change."""
+    return page_body(result, title), embedded_numbers(result, title)
 
 
-def progress(now: Status, every_s: float, problem: str) -> Markup:
-    """How a run stands: what is stored, how fast it grows, what went wrong, and what to do."""
-    advice = problem or now.advice
-    failed = [
-        one.found["failures"]
-        for one in now.checks
-        if isinstance(one, Check) and "failures" in one.found
-    ]
-    result, share = now.result, now.stored / now.planned
-    facts = {"stored": f"{now.stored} of {now.planned}: {counts(now)}", "pace": pace(now)}
-    facts["asked again"] = (
-        f"{failed[0]} times, because the instrument failed" if failed else "never"
-    )
-    if result is None:
-        facts["capacities"] = f"none yet: {now.problem}"
-    elif not result.unreliable and now.width is not None:
-        facts["95 % interval of the total"] = f"{plain(now.width)} wide"
-    if result is not None and result.drift is not None:
-        size = result.drift.size
-        facts["drift of the reference"] = (
-            f"{percent(size)} of the readouts' spread" if size else "none beyond its noise"
-        )
-    return filled(
+def progress(run: Status, problem: str) -> Markup:
+    """Return how a run stands: how much is stored, how fast it grows, and what to do."""
+    share = run.stored / run.planned
+    advice = problem or run.advice
+    tones = [tone for beginning, tone in TONES.items() if advice.startswith(beginning)]
+    facts = []
+    for name, text in _facts(run).items():
+        facts.append(element("div", element("dt", name), element("dd", text)))
+    return fill_template(
         "live.html",
         share=f"{100 * share:.2f}",
         title=f"{percent(share)} measured",
-        tone=next((tone for words, tone in TONES.items() if advice.startswith(words)), "warned"),
-        every=every_s,
+        tone=tones[0] if tones else "warned",
+        every=REFRESH_INTERVAL_S,
         advice=advice[:1].upper() + advice[1:],
-        facts=together(
-            element("div", element("dt", name), element("dd", text)) for name, text in facts.items()
-        ),
+        facts=join(facts),
         time=time.strftime("%H:%M:%S"),
     )
+
+
+def _facts(run: Status) -> dict[str, str]:
+    """Return the numbers of a run by name."""
+    facts = {"stored": f"{run.stored} of {run.planned}: {counts(run)}", "pace": pace(run)}
+    facts["asked again"] = "never"
+    for check in run.checks:
+        if isinstance(check, Check) and "failures" in check.found:
+            n_failures = check.found["failures"]
+            facts["asked again"] = f"{n_failures} times, because the instrument failed"
+            break
+    result = run.result
+    if result is None:
+        facts["capacities"] = f"none yet: {run.problem}"
+        return facts
+    if not result.unreliable and run.width is not None:
+        facts["95 % interval of the total"] = f"{fixed(run.width)} wide"
+    if result.drift is not None:
+        size = result.drift.size
+        drift = f"{percent(size)} of the readouts' spread" if size else "none beyond its noise"
+        facts["drift of the reference"] = drift
+    return facts

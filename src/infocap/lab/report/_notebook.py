@@ -1,4 +1,4 @@
-"""What notebooks show of results, comparisons, recordings, plans and bases: the page's own drawings, small."""
+"""What notebooks show of results, comparisons, recordings, plans and bases."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,60 +13,72 @@ from ...recording._recording import Recording
 from ...result._capacity_result import CapacityResult
 from ...workflow._compare import Comparison
 from ..experiment._plan import Plan
-from ._figures import bars, delays, drawn, matrix
-from ._html import Markup, asset, element, markup, minus
+from ._figures import bars, delays, drawing, matrix
+from ._html import Markup, element, markup, read_asset, with_minus
 
-STYLE = f".infocap {{ {asset('page.css').replace(':root', '&')} }}\n{asset('notebook.css')}"
-MOST_INPUTS = 12  # Inputs in a table; a notebook is for a glance.
+STYLE = (
+    f".infocap {{ {read_asset('page.css').replace(':root', '&')} }}\n{read_asset('notebook.css')}"
+)
+# Rows of the table of inputs; a notebook is for a glance.
+MAX_INPUTS = 12
 
 
-def notebook(shown: Any) -> str:
-    """An object as HTML for a notebook: the words of the terminal, with pictures or a table of its inputs below."""
-    first, *rest = (
-        [f"Plan: {shown.in_words()}"] if isinstance(shown, Plan) else repr(shown).split("\n")
-    )
-    said = element("strong", first)
-    if rest:
-        warned = (
-            "open" if getattr(shown, "warnings", ()) else None
-        )  # what weakens the answer is seen at once
-        said = element(
-            "details", element("summary", said), element("pre", "\n".join(rest)), open=warned
-        )
-    if isinstance(shown, CapacityResult):
-        below = element("div", *(draw(shown) for draw in (matrix, delays, bars)), class_="pairs")
-    elif isinstance(shown, Comparison):
-        below = element(
-            "div", drawn(compare, shown, "Capacity by degree of each device"), class_="pairs"
-        )
-    elif isinstance(shown, Recording):
-        u = (
-            np.asarray(shown.inputs[:])
-            if len(shown.design_index)
-            else np.full((1, shown.inputs.shape[1]), np.nan)
-        )
-        names = shown.input_names or tuple(f"u{k + 1}" for k in range(u.shape[1]))
-        below = _table(
-            (name, "as measured", *ends)
-            for name, *ends in zip(names, u.min(0), u.max(0), strict=True)
-        )
+def notebook(subject: Any) -> str:
+    """Return an object as HTML: the words of the terminal, and drawings or a table of its inputs."""
+    words = _words(subject)
+    if isinstance(subject, CapacityResult):
+        drawings = [draw(subject) for draw in (matrix, delays, bars)]
+        details = element("div", *drawings, class_="pairs")
+    elif isinstance(subject, Comparison):
+        picture = drawing(compare, subject, "Capacity by degree of each device")
+        details = element("div", picture, class_="pairs")
+    elif isinstance(subject, Recording):
+        details = _measured_inputs(subject)
     else:
-        basis: ProductBasis = shown.basis if isinstance(shown, Plan) else shown
-        inputs = zip(basis.names, basis.families, strict=True)
-        below = _table(
-            (family.variable or name, family.distribution, *family.bounds)
-            for name, family in inputs
-        )
-    return element("div", element("style", Markup(STYLE)), said, below, class_="infocap")
+        basis: ProductBasis = subject.basis if isinstance(subject, Plan) else subject
+        rows = []
+        for name, family in zip(basis.names, basis.families, strict=True):
+            low, high = family.bounds
+            rows.append((family.variable or name, family.distribution, low, high))
+        details = _input_table(rows)
+    style = element("style", Markup(STYLE))
+    return element("div", style, words, details, class_="infocap")
 
 
-def _table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:
-    """One row per input: its name, distribution, lowest and highest value, and unit."""
+def _words(subject: Any) -> Markup:
+    """Return the text of the terminal: its first line, and the others on a click."""
+    text = f"Plan: {subject.in_words()}" if isinstance(subject, Plan) else repr(subject)
+    first, *others = text.split("\n")
+    headline = element("strong", first)
+    if not others:
+        return headline
+    # Warnings weaken the answer, so they are visible at once.
+    is_open = "open" if getattr(subject, "warnings", ()) else None
+    summary = element("summary", headline)
+    return element("details", summary, element("pre", "\n".join(others)), open=is_open)
+
+
+def _measured_inputs(recording: Recording) -> Markup:
+    n_inputs = recording.inputs.shape[1]
+    if len(recording.design_index):
+        inputs = np.asarray(recording.inputs[:])
+    else:
+        inputs = np.full((1, n_inputs), np.nan)
+    names = recording.input_names or tuple(f"u{k + 1}" for k in range(n_inputs))
+    lows = inputs.min(axis=0)
+    highs = inputs.max(axis=0)
     rows = []
-    for name, distribution, low, high in inputs:
-        called, unit = name_and_unit(name)
-        rows.append(
-            map(markup, (called, distribution, minus(f"{low:g}"), minus(f"{high:g}"), unit))
-        )
+    for name, low, high in zip(names, lows, highs, strict=True):
+        rows.append((name, "as measured", low, high))
+    return _input_table(rows)
+
+
+def _input_table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:
+    """Return a table with one row per input: name, distribution, lowest and highest value, unit."""
+    rows = []
+    for variable, distribution, low, high in inputs:
+        name, unit = name_and_unit(variable)
+        cells = (name, distribution, with_minus(f"{low:g}"), with_minus(f"{high:g}"), unit)
+        rows.append([markup(cell) for cell in cells])
     table = pd.DataFrame(rows, columns=["input", "distribution", "from", "to", "unit"])
-    return Markup(table.to_html(index=False, escape=False, max_rows=MOST_INPUTS, border=0))
+    return Markup(table.to_html(index=False, escape=False, max_rows=MAX_INPUTS, border=0))

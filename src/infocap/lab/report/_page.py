@@ -1,4 +1,4 @@
-"""The page as a whole: page.html filled with figures, tables and words, with style, script and numbers inside."""
+"""The page as a whole: page.html filled with drawings, tables and words, and with the numbers."""
 
 import json
 import re
@@ -22,24 +22,46 @@ from ...typing import Integers
 from . import _figures, _tables
 from ._html import (
     Markup,
-    asset,
-    basis_in_words,
+    describe_basis,
     element,
-    filled,
+    fill_template,
+    join,
     markup,
-    minus,
-    together,
+    read_asset,
     with_error,
+    with_minus,
 )
 
-TITLE = "Information processing capacity"
-DEEPEST = 60  # Entries within entries of metadata; more are an accident or an attack.
-EXACT = 2**53  # Whole numbers beyond it are written as text: browsers would round them.
+DEFAULT_TITLE = "Information processing capacity"
+# Entries within entries of the metadata that are written; more are an accident or an attack.
+MAX_METADATA_DEPTH = 60
+# Larger whole numbers are written as text, because browsers would round them.
+MAX_EXACT_INTEGER = 2**53
+# What the page shows of a result whose basis cannot be saved.
+BASIC_ATTRIBUTES = (
+    "method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank",
+)  # fmt: skip
 
 
 def save(result: CapacityResult, path: str | Path, title: str | None = None) -> Path:
-    """Write the page of a result to an ``.html`` file.
+    """Write the page of a result to a file.
 
+    Parameters
+    ----------
+    result
+        What `infocap.estimate` returned.
+    path
+        The file, whose name ends in ``.html``. `infocap.load_result` reads it back.
+    title
+        The heading; by default the title of the plan, if there is one.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Examples
+    --------
     >>> import tempfile
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
@@ -49,63 +71,95 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     """
     path = Path(path)
     one_of("path suffix", path.suffix, (".html", ".htm"))
-    return write(path, page(result, title))
+    return write_text(path, page(result, title))
 
 
-def write(path: Path, text: str) -> Path:
-    """Put a text in place of a file at once."""
-    with replaced(path) as beside:
-        beside.write_text(text, encoding="utf-8")
+def write_text(path: Path, text: str) -> Path:
+    """Write a text to a file, which is replaced as a whole or not at all."""
+    with replaced(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 
 def page(result: CapacityResult, title: str | None = None) -> str:
-    """A result as one HTML page that needs nothing else: no network, no server, no other file.
+    """Return the page of a result as HTML that needs no network, no server and no other file.
 
+    Parameters
+    ----------
+    result
+        What `infocap.estimate` returned.
+    title
+        The heading; by default the title of the plan, if there is one.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
-    title = str(title or _tables.planned(result).get("title") or TITLE)
-    result = sound(result)
-    return framed(title, body(result, title), embedded(result, title))
+    title = str(title or _tables.recorded_plan(result).get("title") or DEFAULT_TITLE)
+    result = checked_result(result)
+    return whole_page(title, page_body(result, title), embedded_numbers(result, title))
 
 
-def sound(result: CapacityResult) -> CapacityResult:
-    """The result, refused where capacities are no numbers, and without an error of the total that is none."""
-    if not np.isfinite([*result.capacity, result.total, result.noise_limited_total or 0.0]).all():
+def checked_result(result: CapacityResult) -> CapacityResult:
+    """Return the result without an infinite error of the total; refuse capacities that are NaN."""
+    totals = [result.total, result.noise_limited_total or 0.0]
+    if not np.isfinite([*result.capacity, *totals]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
-    if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
+    error = result.total_standard_error
+    if error is not None and not np.isfinite(error):
         return replace(result, total_standard_error=None)
     return result
 
 
-def framed(title: str, inside: Markup, data: str = "", *, live: bool = False) -> str:
-    """A whole page around its body: style, script, and a policy by which nothing is fetched and nothing else runs.
+def whole_page(title: str, body: Markup, numbers: str = "", *, live: bool = False) -> str:
+    """Return a body with everything around it: style, script and a content security policy.
 
-    A `live` page may ask again where it came from.
+    By the policy nothing is fetched, and only the page's own script runs. A `live` page may ask
+    again where it came from.
     """
-    parts = {"title": title, "version": __version__, "body": inside, "data": data}
-    parts["policy"] = "; connect-src 'self'" if live else ""
-    for name, file in (("style", "page.css"), ("script", "page.js")):
-        parts[name] = Markup(asset(file))
-        parts[f"{name}_digest"] = b64encode(sha256(parts[name].encode()).digest()).decode()
-    return filled("frame.html", **parts)
+    style = Markup(read_asset("page.css"))
+    script = Markup(read_asset("page.js"))
+    return fill_template(
+        "frame.html",
+        title=title,
+        version=__version__,
+        body=body,
+        data=numbers,
+        policy="; connect-src 'self'" if live else "",
+        style=style,
+        style_digest=_digest(style),
+        script=script,
+        script_digest=_digest(script),
+    )
 
 
-def body(result: CapacityResult, title: str) -> Markup:
-    """All that a page shows of a result."""
-    first = [_figures.matrix, _figures.misfit, _figures.delays, _figures.bars, _tables.by_degree]
-    return filled(
+def _digest(text: str) -> str:
+    """Return the SHA-256 digest by which a security policy recognises a style or a script."""
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def page_body(result: CapacityResult, title: str) -> Markup:
+    """Return all that a page shows of a result."""
+    drawings = [
+        _figures.matrix(result),
+        _figures.misfit(result),
+        _figures.delays(result),
+        _figures.bars(result),
+        _tables.by_degree(result),
+        _figures.growth(result),
+        _figures.factors(result),
+        _figures.drift(result),
+    ]
+    return fill_template(
         "page.html",
         title=title,
         version=__version__,
         headline=headline(result),
-        checks=checks(result),
-        pictures=together(
-            draw(result) for draw in (*first, _figures.growth, _figures.factors, _figures.drift)
-        ),
+        checks=check_list(result),
+        pictures=join(drawings),
         example=result.basis.label(min(2, len(result.basis) - 1)),
         degrees=_options(result.basis.degrees),
         variables=_options(result.basis.interactions),
@@ -114,104 +168,123 @@ def body(result: CapacityResult, title: str) -> Markup:
     )
 
 
+def _options(values: Integers) -> Markup:
+    """Return the choices of a list: the different values, sorted."""
+    return join(element("option", value, value=value) for value in np.unique(values))
+
+
 def headline(result: CapacityResult) -> Markup:
-    """The total in its circle, in words, and as a part of the maximum."""
-    total, sure = total_in_words(result)
-    inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
-    if result.basis.memory:
-        inputs += f", now and up to {max(np.flatnonzero(result.by_delay().any(axis=1)), default=0)} steps ago"
-    words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": inputs}
-    return filled(
-        "headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words
+    """Return the total in its circle, in words, and as a part of the maximum."""
+    total, explanation = total_in_words(result)
+    basis = result.basis
+    inputs = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
+    if basis.memory:
+        delays_with_capacity = np.flatnonzero(result.by_delay().any(axis=1))
+        longest = max(delays_with_capacity, default=0)
+        inputs += f", now and up to {longest} steps ago"
+    return fill_template(
+        "headline.html",
+        circle=_figures.circle(result),
+        budget=_figures.budget(result),
+        total=total,
+        sure=explanation,
+        maximum=result.maximum,
+        inputs=inputs,
     )
 
 
-def _options(values: Integers) -> Markup:
-    return together(element("option", one, value=one) for one in np.unique(values))
-
-
 def total_in_words(result: CapacityResult) -> tuple[str, str]:
-    """The total, and how sure it is."""
+    """Return the total with its error, and a sentence on how sure it is and where it comes from."""
     error = result.total_standard_error
     if result.unreliable:
         total = result.qualified_total
-        sure = "No interval is given: the warnings below say why it would not hold. "
+        certainty = "No interval is given: the warnings below say why it would not hold. "
     elif error is None:
-        total, sure = (
-            minus(short(result.total, result.maximum)),
-            f"The method {result.method!r} gives no error bars. ",
-        )
+        total = with_minus(short(result.total, result.maximum))
+        certainty = f"The method {result.method!r} gives no error bars. "
     else:
-        total, digits = with_error(result.total, error), decimals(error)
-        low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
-        sure = f"95 % interval {low} to {high}; ± is the standard error. "
-    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {basis_in_words(result)}."
-    sure += "".join(f" {one[0].upper()}{one[1:]}." for one in result.for_reservoirs)
-    return total, sure
+        total = with_error(result.total, error)
+        digits = decimals(error)
+        low, high = (with_minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
+        certainty = f"95 % interval {low} to {high}; ± is the standard error. "
+    origin = (
+        f"From {result.n_samples} samples of {result.readouts_in_words}, "
+        f"among {describe_basis(result)}."
+    )
+    sentences = [f" {_capitalised(sentence)}." for sentence in result.for_reservoirs]
+    return total, certainty + origin + "".join(sentences)
 
 
-def checks(result: CapacityResult) -> Markup:
-    """Every warning, or that there was none; and what was put right without harm."""
-    parts, warned = [], counted(len(result.warnings), "warning")
+def check_list(result: CapacityResult) -> Markup:
+    """Return every warning, or that there was none, and the notes on what was put right."""
+    parts = []
     if not result.warnings:
-        said = "Data and answer were looked at, and nothing was found that weakens the answer."
-        parts.append(element("p", element("strong", "No warnings. "), said))
-    for title, found in ((warned, result.warnings), ("Noted", result.notes)):
-        if found:
-            texts = (
-                re.sub("`(.*?)`", r"<code>\1</code>", markup(one[:1].upper() + one[1:]))
-                for one in found
-            )
-            lines = [element("li", Markup(text)) for text in texts]
+        reassurance = (
+            "Data and answer were looked at, and nothing was found that weakens the answer."
+        )
+        parts.append(element("p", element("strong", "No warnings. "), reassurance))
+    warnings_title = counted(len(result.warnings), "warning")
+    for title, checks in ((warnings_title, result.warnings), ("Noted", result.notes)):
+        if checks:
+            lines = [element("li", _with_code(_capitalised(check))) for check in checks]
             parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
 
 
-def embedded(result: CapacityResult, title: str, name: str = "script") -> Markup:
-    """An element with the result as JSON, which `load_result` reads back.
+def _capitalised(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
-    ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup.
-    """
+
+def _with_code(text: str) -> Markup:
+    """Return a text in which names in backticks are set as code."""
+    return Markup(re.sub("`(.*?)`", r"<code>\1</code>", markup(text)))
+
+
+def embedded_numbers(result: CapacityResult, title: str) -> Markup:
+    """Return an element that holds the result as JSON, which `load_result` reads back."""
     basis = result.basis
     try:
-        saved = attributes(result)
-    except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
-        names = (
-            "method",
-            "total",
-            "total_standard_error",
-            "n_samples",
-            "n_readouts",
-            "maximum",
-            "rank",
-        )
-        saved = {name: getattr(result, name) for name in names}
-    functions = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
-    data = {
+        saved_attributes = attributes(result)
+    except ParameterError:
+        # A user's own family cannot be saved, but its numbers can be shown.
+        saved_attributes = {name: getattr(result, name) for name in BASIC_ATTRIBUTES}
+    functions = {
+        "label": basis.labels,
+        "degree": basis.degrees,
+        "variables": basis.interactions,
+        "index": basis.indices.T,
+        **per_term(result),
+    }
+    numbers = {
         "title": title,
-        "attributes": saved,
+        "attributes": saved_attributes,
         "checks": [check.to_dict() for check in result.checks],
         "columns": list(basis.index_columns),
-        "functions": functions | {"index": basis.indices.T} | per_term(result),
+        "functions": functions,
         "metadata": extras(result),
     }
-    text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
-    text = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return element(name, Markup(text), type_="application/json", id="infocap-data")
+    text = json.dumps(_json_value(numbers), separators=(",", ":"), allow_nan=False)
+    # With these three characters escaped, no text in the JSON can become markup.
+    for character in "&<>":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return element("script", Markup(text), type_="application/json", id="infocap-data")
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
-    """Only what JSON knows: numbers that are none become null, objects become their text."""
+def _json_value(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON knows it: NaN and infinity become null, objects become their text."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, dict | list | tuple) and depth > DEEPEST:
+    if isinstance(value, dict | list | tuple) and depth > MAX_METADATA_DEPTH:
         return "nested too deeply"
     if isinstance(value, dict):
-        return {str(key): _plain(one, depth + 1) for key, one in value.items()}
+        return {str(key): _json_value(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one, depth + 1) for one in value]
+        return [_json_value(item, depth + 1) for item in value]
     if isinstance(value, float):
         return value if isfinite(value) else None
-    exact = isinstance(value, int) and abs(value) <= EXACT
-    return value if exact or value is None or isinstance(value, str) else str(value)
+    if isinstance(value, int):  # True and False are such numbers, too.
+        return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+    if value is None or isinstance(value, str):
+        return value
+    return str(value)

@@ -1,4 +1,4 @@
-"""The tables: capacity by degree, the functions, and where the numbers come from."""
+"""The tables of the page: capacity by degree, the functions, and the provenance of the numbers."""
 
 import re
 from collections.abc import Iterator
@@ -10,104 +10,130 @@ from ..._formatting import listed, name_and_unit
 from ...estimators import METHODS
 from ...plot._capacity import KINDS, errors_by_degree, stacks
 from ...result._capacity_result import CapacityResult
-from ._html import Markup, basis_in_words, element, minus, plain, row, together, with_error
-
-STRONGEST = 20  # functions in the page itself; the script shows more
-LONGEST, MOST_ENTRIES = (
-    600,
-    300,
-)  # characters of one entry of the provenance, and entries of one group
-LEAST_ERROR = (
-    5e-5  # A smaller error, as the constant has it, would take more digits than the column has.
+from ._html import (
+    Markup,
+    describe_basis,
+    element,
+    fixed,
+    join,
+    table_row,
+    with_error,
+    with_minus,
 )
-MOMENT = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
-NAMES = {"estimated": "date", "infocap": "infocap version"}
+
+# Functions in the page itself; the script shows the others.
+N_STRONGEST_FUNCTIONS = 20
+# Characters of one entry of the provenance; longer texts are cut.
+MAX_ENTRY_LENGTH = 600
+# Entries of one group of the provenance; the download holds the others.
+MAX_ENTRIES_PER_GROUP = 300
+# Dictionaries within dictionaries that the provenance unfolds.
+MAX_UNFOLDED_LEVELS = 8
+# A smaller standard error, such as that of the constant, is not written: it would take more digits
+# than the column has.
+MIN_WRITTEN_ERROR = 5e-5
+# A p-value below this is written "< 0.001".
+MIN_WRITTEN_P_VALUE = 0.001
+# Sums that differ by less look the same with two decimals.
+ROUNDING_OF_SUMS = 5e-3
+TIMESTAMP = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
+PROVENANCE_NAMES = {"estimated": "date", "infocap": "infocap version"}
 
 
 def by_degree(result: CapacityResult) -> Markup:
-    """Capacity by total degree and number of variables."""
-    table, errors = stacks(result), errors_by_degree(result)
+    """Return the table of capacity by total degree and number of variables."""
+    table = stacks(result)
+    errors = errors_by_degree(result)
     kinds = [kind for kind in KINDS if kind != "0" and table[kind].any()]
-    split = kinds if len(kinds) > 1 else []
-    functions = np.bincount(result.basis.degrees, minlength=len(table))
-    held = np.bincount(result.basis.degrees, result.capacity > 0, minlength=len(table)).astype(int)
+    if len(kinds) == 1:
+        kinds = []  # The column would repeat the sum.
+    degrees = result.basis.degrees
+    n_functions = np.bincount(degrees, minlength=len(table))
+    n_nonzero = np.bincount(degrees, result.capacity > 0, minlength=len(table)).astype(int)
+
     rows = []
-    for degree in np.flatnonzero(functions):
-        values = table.loc[degree]
-        total = float(values.sum())
+    for degree in np.flatnonzero(n_functions):
+        capacities = table.loc[degree]
+        total = float(capacities.sum())
         error = 0.0 if errors is None else float(errors[degree])
-        shown = plain(total) if total == 0 or error < LEAST_ERROR else with_error(total, error)
-        numbers = [plain(float(values[kind])) for kind in split]
-        rows.append(
-            row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown)
+        if total == 0 or error < MIN_WRITTEN_ERROR:
+            total_text = fixed(total)
+        else:
+            total_text = with_error(total, error)
+        counts = f"{n_nonzero[degree]} of {n_functions[degree]}"
+        cells = [fixed(float(capacities[kind])) for kind in kinds]
+        rows.append(table_row(degree or "constant", counts, *cells, total_text))
+
+    sum_of_capacities = float(result.capacity.sum())
+    counts = f"{n_nonzero.sum()} of {len(result.basis)}"
+    cells = [fixed(float(table[kind].sum())) for kind in kinds]
+    footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
+    columns = ["degree", "not zero", *(KINDS[kind] for kind in kinds), "sum"]
+    parts = [_scrolling_table("Capacity by degree", columns, element("tbody", *rows), footer)]
+    if abs(sum_of_capacities - result.total) >= ROUNDING_OF_SUMS:
+        total_text = result.qualified_total or fixed(result.total)
+        note = (
+            f"The functions shown add up to {fixed(sum_of_capacities)}; the total, {total_text}, "
+            "also counts what is too small to show."
         )
-    added = float(result.capacity.sum())
-    numbers = [plain(float(table[kind].sum())) for kind in split]
-    foot = element(
-        "tfoot", row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added))
-    )
-    names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
-    parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
-    if abs(added - result.total) >= 5e-3:
-        whole = result.qualified_total or plain(result.total)
-        said = f"The functions shown add up to {plain(added)}; the total, {whole}, also counts what is too small to show."
-        parts.append(element("p", said, class_="note"))
+        parts.append(element("p", note, class_="note"))
     return element("figure", element("h3", "Table by degree"), *parts)
 
 
 def functions(result: CapacityResult) -> Markup:
-    """The strongest functions; the script adds searching and all the others."""
+    """Return the table of the strongest functions; the script adds searching and all the others."""
     order = np.argsort(-result.capacity, kind="stable")
-    chosen = [int(one) for one in order[:STRONGEST] if result.capacity[one] > 0]
-    held, there = np.sum(result.capacity > 0), len(result.basis)
-    said = f"The {len(chosen)} strongest of {held} functions above zero, of {there} in the basis."
-    said = said if chosen else "No function has a capacity above zero."
-    tested = ["p-value"] if result.p_value is not None else []
-    names = ["function", "capacity", "", *tested, "degree", "variables"]
-    rows = []
-    for one in chosen:
-        label, capacity = result.basis.label(one), float(result.capacity[one])
-        error = None if result.standard_error is None else float(result.standard_error[one])
-        width = f"{100 * min(capacity, 1.0):.1f}%"
-        bar = element(
-            "svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true"
+    strongest = [int(k) for k in order[:N_STRONGEST_FUNCTIONS] if result.capacity[k] > 0]
+    n_nonzero = np.sum(result.capacity > 0)
+    if strongest:
+        note = (
+            f"The {len(strongest)} strongest of {n_nonzero} functions above zero, "
+            f"of {len(result.basis)} in the basis."
         )
-        cells = ["constant" if label == "1" else label, with_error(capacity, error), bar]
-        if result.p_value is not None:
-            p = float(result.p_value[one])
-            cells.append("< 0.001" if p < 0.001 else plain(p, 3))
-        cells += [result.basis.degrees[one], result.basis.interactions[one]]
-        rows.append(element("tr", *(element("td", cell) for cell in cells)))
+    else:
+        note = "No function has a capacity above zero."
+    columns = ["function", "capacity", ""]
+    if result.p_value is not None:
+        columns.append("p-value")
+    columns += ["degree", "variables"]
+    rows = [_function_row(result, k) for k in strongest]
     body = element("tbody", *rows, id="rows")
-    table = _scrolling("Functions by capacity", names, body, class_="functions")
-    return together([table, element("p", said, id="shown", class_="note")])
+    table = _scrolling_table("Functions by capacity", columns, body, class_="functions")
+    return join([table, element("p", note, id="shown", class_="note")])
+
+
+def _function_row(result: CapacityResult, k: int) -> Markup:
+    label = result.basis.label(k)
+    capacity = float(result.capacity[k])
+    error = None if result.standard_error is None else float(result.standard_error[k])
+    width = f"{100 * min(capacity, 1.0):.1f}%"
+    rectangle = element("rect", width=width, height="100%")
+    bar = element("svg", rectangle, class_="share", aria_hidden="true")
+    cells: list[object] = ["constant" if label == "1" else label, with_error(capacity, error), bar]
+    if result.p_value is not None:
+        p_value = float(result.p_value[k])
+        cells.append("< 0.001" if p_value < MIN_WRITTEN_P_VALUE else fixed(p_value, 3))
+    cells += [result.basis.degrees[k], result.basis.interactions[k]]
+    return element("tr", *(element("td", cell) for cell in cells))
 
 
 def estimation(result: CapacityResult) -> dict[str, Any]:
-    """What was asked, of what data, and how."""
-    independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
+    """Return the facts of an estimation by name: method, basis, inputs, samples and readouts."""
+    independent = "all"
+    if result.rank != result.maximum:
+        independent = f"{result.rank} of {result.maximum}"
     # A user's own method may be a bare function, without a summary.
     summary = getattr(METHODS.get(result.method), "summary", None)
-    kinds: dict[str, list[str]] = {}
-    for name, family in zip(result.basis.names, result.basis.families, strict=True):
-        (low, high), unit = (
-            (minus(f"{end:g}") for end in family.domain),
-            name_and_unit(family.variable)[1],
-        )
-        kinds.setdefault(
-            f"{family.distribution}, domain {low} to {high} {unit}".strip(), []
-        ).append(name)
     facts: dict[str, Any] = {
         "method": f"{result.method} ({summary})" if summary else result.method,
-        "basis": basis_in_words(result),
-        "inputs": "; ".join(f"{listed(names)}: {kind}" for kind, names in kinds.items()),
+        "basis": describe_basis(result),
+        "inputs": _describe_inputs(result),
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
     if result.noise_limited_total is not None:
-        facts["what noise allows"] = with_error(
-            result.noise_limited_total, result.noise_limited_standard_error
-        )
+        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+        facts["what noise allows"] = limit
     if result.basis.memory:
         facts["memory capacity"] = f"{result.memory_capacity!r}, the sum over functions of degree 1"
     if result.factors is not None and result.factors.n_factors is not None:
@@ -115,80 +141,106 @@ def estimation(result: CapacityResult) -> dict[str, Any]:
     return facts
 
 
-def told(result: CapacityResult) -> dict[str, Any]:
-    """All that the recording brought along, and when and with what it was estimated."""
-    known = result.metadata.get("provenance", {})
-    return known if isinstance(known, dict) else {"provenance": known}
+def _describe_inputs(result: CapacityResult) -> str:
+    """Return the distribution of the inputs; inputs with the same distribution stand together."""
+    names_by_distribution: dict[str, list[str]] = {}
+    for name, family in zip(result.basis.names, result.basis.families, strict=True):
+        low, high = (with_minus(f"{end:g}") for end in family.domain)
+        _, unit = name_and_unit(family.variable)
+        description = f"{family.distribution}, domain {low} to {high} {unit}".strip()
+        names_by_distribution.setdefault(description, []).append(name)
+    return "; ".join(
+        f"{listed(names)}: {description}" for description, names in names_by_distribution.items()
+    )
 
 
-def planned(result: CapacityResult) -> dict[str, Any]:
-    """The plan of the run as plain data; empty where there was none."""
-    plan = told(result).get("plan")
+def recorded_provenance(result: CapacityResult) -> dict[str, Any]:
+    """Return what the recording brought along, with the date and version of the estimation."""
+    provenance = result.metadata.get("provenance", {})
+    if isinstance(provenance, dict):
+        return provenance
+    return {"provenance": provenance}
+
+
+def recorded_plan(result: CapacityResult) -> dict[str, Any]:
+    """Return the plan of the run as plain data; it is empty where there was none."""
+    plan = recorded_provenance(result).get("plan")
     return plan if isinstance(plan, dict) else {}
 
 
 def provenance(result: CapacityResult) -> Markup:
-    """Where the numbers come from: the estimation, then all that the recording brought along."""
-    own = estimation(result)
-    found = told(result)
-    simple = {
-        NAMES.get(key, str(key)): value
-        for key, value in found.items()
-        if not isinstance(value, dict)
-    }
-    simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
-    groups = [group("estimation", own | simple, "wide")]
-    groups += [group(str(key), value) for key, value in found.items() if isinstance(value, dict)]
-    if not found:
-        said = (
+    """Return where the numbers come from: the estimation, then all that the recording brought."""
+    facts = estimation(result)
+    recorded = recorded_provenance(result)
+    simple_entries = {}
+    for key, value in recorded.items():
+        if not isinstance(value, dict):
+            name = PROVENANCE_NAMES.get(key, str(key))
+            simple_entries[f"{name} (recording)" if name in facts else name] = value
+    groups = [entry_group("estimation", facts | simple_entries, "wide")]
+    for key, value in recorded.items():
+        if isinstance(value, dict):
+            groups.append(entry_group(str(key), value))
+    if not recorded:
+        note = (
             "Nothing more is known. The plan, seed and date come with results of infocap.estimate."
         )
-        groups.append(element("p", said, class_="note"))
-    return together(groups)
+        groups.append(element("p", note, class_="note"))
+    return join(groups)
 
 
-def group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
-    lines = list(_flat(entries))
-    shown = [(name.replace("_", " "), _short(value)) for name, value in lines[:MOST_ENTRIES]]
-    parts = [element("div", element("dt", name), element("dd", text)) for name, text in shown]
-    more = len(lines) - len(parts)
-    rest = (
-        element("p", f"and {more} more entries, in the download.", class_="note")
-        if more > 0
-        else ""
-    )
-    title = title[:1].upper() + title[1:].replace("_", " ")
-    return together([element("h3", title), element("dl", *parts, class_=class_), rest])
+def entry_group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
+    """Return a heading and a list of named entries; entries of entries are unfolded."""
+    flat_entries = list(_unfold(entries))
+    lines = []
+    for name, value in flat_entries[:MAX_ENTRIES_PER_GROUP]:
+        term = element("dt", name.replace("_", " "))
+        lines.append(element("div", term, element("dd", _entry_text(value))))
+    n_hidden = len(flat_entries) - len(lines)
+    note: object = ""
+    if n_hidden > 0:
+        note = element("p", f"and {n_hidden} more entries, in the download.", class_="note")
+    heading = title[:1].upper() + title[1:].replace("_", " ")
+    return join([element("h3", heading), element("dl", *lines, class_=class_), note])
 
 
-def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Entries of entries, also of those in lists, named by their way, at most nine deep."""
+def _unfold(entries: dict[Any, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield entries of entries, also of those in lists, named by their path."""
     for key, value in entries.items():
-        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-            value = value[0] if len(value) == 1 else {k + 1: one for k, one in enumerate(value)}
-        if isinstance(value, dict) and value and above.count("›") < 8:
-            yield from _flat(value, f"{above}{key} › ")
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            if len(value) == 1:
+                value = value[0]
+            else:
+                value = dict(enumerate(value, start=1))
+        if isinstance(value, dict) and value and path.count("›") < MAX_UNFOLDED_LEVELS:
+            yield from _unfold(value, f"{path}{key} › ")
         else:
-            yield f"{above}{key}", value
+            yield f"{path}{key}", value
 
 
-def _short(value: Any) -> str:
-    """One entry as text: dates without the T and the seconds, numbers to six digits, long texts cut."""
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
+def _entry_text(value: Any) -> str:
+    """Return an entry as text: dates without seconds, numbers to six digits, long texts cut."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
-        return minus(f"{value:.6g}")
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = re.sub(MOMENT, r"\1 \2 UTC", text)
-    if len(text) > LONGEST:
-        return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
+        return with_minus(f"{value:.6g}")
+    if isinstance(value, list | tuple):
+        text = ", ".join(map(str, value))
+    else:
+        text = str(value)
+    text = re.sub(TIMESTAMP, r"\1 \2 UTC", text)
+    if len(text) > MAX_ENTRY_LENGTH:
+        return f"{text[:MAX_ENTRY_LENGTH]} … ({len(text)} characters, all in the download)"
     return text or "–"
 
 
-def _scrolling(name: str, columns: list[str], *parts: Markup, class_: str | None = None) -> Markup:
-    """A table that scrolls by itself where the screen is narrow."""
-    head = element(
-        "thead", element("tr", *(element("th", column, scope="col") for column in columns))
-    )
-    table = element("table", element("caption", name), head, *parts, class_=class_)
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)
+def _scrolling_table(
+    caption: str, columns: list[str], *parts: Markup, class_: str | None = None
+) -> Markup:
+    """Return a table that scrolls by itself where the screen is narrow."""
+    headings = [element("th", column, scope="col") for column in columns]
+    head = element("thead", element("tr", *headings))
+    table = element("table", element("caption", caption), head, *parts, class_=class_)
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
