@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap import draw, draw_weighted, product_basis
-from infocap.designs import block_count, weights_at
+from infocap.designs import block_count, design_fingerprint, planned_inputs, weights_at
 from infocap.errors import DataWarning, ParameterError
 
 BASIS = product_basis("legendre", 3, 4)
@@ -16,7 +16,14 @@ EVEN = ("sobol", "halton", "lhs")
 
 def correlation(u, v):
     """The largest correlation between a column of one design and a column of the other, row by row."""
-    return np.abs(np.corrcoef(u.T, v.T)[: u.shape[1], u.shape[1] :]).max()
+    n_columns = u.shape[1]
+    between_designs = np.corrcoef(u.T, v.T)[:n_columns, n_columns:]
+    return np.abs(between_designs).max()
+
+
+def weighted_inputs(*arguments, **options):
+    u, _ = draw_weighted(*arguments, **options)
+    return u
 
 
 def binary(n_inputs):
@@ -33,9 +40,7 @@ def test_the_seed_decides_the_points(design):
 
 
 @pytest.mark.parametrize("design", EVEN)
-@pytest.mark.parametrize(
-    "function", [draw, lambda *args, **options: draw_weighted(*args, **options)[0]]
-)
+@pytest.mark.parametrize("function", [draw, weighted_inputs])
 def test_further_blocks_leave_the_first_rows_as_they_are(design, function):
     first = function(BASIS, 1024, design=design, seed=1)
     longer = function(BASIS, 2048, design=design, blocks=16, seed=1)
@@ -60,12 +65,14 @@ def test_there_are_eight_blocks_where_each_gets_64_points(n_samples, blocks):
 
 @pytest.mark.parametrize(("n_inputs", "blocks"), [(6, 8), (7, 8), (8, 4), (9, 2), (10, 1), (12, 1)])
 def test_a_block_is_not_smaller_than_the_number_of_states(n_inputs, blocks):
+    n_states = 2**n_inputs
     assert block_count(binary(n_inputs), 1024, "sobol", None) == blocks
     u = draw(binary(n_inputs), 1024, seed=1)
-    if n_inputs <= 10:  # every block has every state equally often
+    if n_states <= 1024:  # every block has every state equally often
         for block in np.split(u, blocks):
-            count = np.unique(block @ 2 ** np.arange(n_inputs), return_counts=True)[1]
-            assert np.array_equal(count, np.full(2**n_inputs, len(block) // 2**n_inputs))
+            state = block @ 2 ** np.arange(n_inputs)
+            _, counts = np.unique(state, return_counts=True)
+            assert np.array_equal(counts, np.full(n_states, len(block) // n_states))
 
 
 def test_blocks_smaller_than_the_number_of_states_are_warned_of():
@@ -83,43 +90,51 @@ def test_every_sobol_block_is_balanced(blocks):
     for block in np.split(u, blocks):
         size = len(block)
         for column in block.T:  # one point in each of `size` intervals
-            assert np.array_equal(np.sort(np.floor((column + 1) / 2 * size)), np.arange(size))
-        corners = np.unique((block > 0) @ [1, 2, 4], return_counts=True)[1]
-        assert np.array_equal(corners, np.full(8, size // 8))
+            interval = np.floor((column + 1) / 2 * size)
+            assert np.array_equal(np.sort(interval), np.arange(size))
+        octant = (block > 0) @ [1, 2, 4]
+        _, counts = np.unique(octant, return_counts=True)
+        assert np.array_equal(counts, np.full(8, size // 8))
 
 
 @pytest.mark.parametrize("blocks", [1, 8])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_rows_of_two_seeds_and_neighbouring_rows_are_unrelated(design, blocks):
-    """Scrambled Sobol points in their own order are images of each other: neighbours are correlated by -0.5 and more."""
-    u, v = (draw(BASIS, 4096, design=design, seed=seed, blocks=blocks) for seed in (1, 2))
-    limit = 5 / np.sqrt(4096)
+    """Scrambled Sobol points in their own order are images of each other.
+
+    Neighbours are then correlated by -0.5 and more.
+    """
+    u = draw(BASIS, 4096, design=design, seed=1, blocks=blocks)
+    v = draw(BASIS, 4096, design=design, seed=2, blocks=blocks)
+    limit = 5 / np.sqrt(4096)  # five standard errors
     assert correlation(u, v) < limit
     for lag in (1, 2, 4):
         assert correlation(u[lag:], u[:-lag]) < limit
-    pairs = np.floor((np.column_stack([u[:, 0], v[:, 0]]) + 1) * 8) @ [
-        16,
-        1,
-    ]  # which of 16 x 16 cells
-    count = np.bincount(pairs.astype(int), minlength=256)
-    assert np.sum((count - 16) ** 2 / 16) < 255 + 5 * np.sqrt(2 * 255)
+    # Pairs of inputs of both designs fall equally often into each of 16 x 16 cells (chi squared).
+    cell_of_u = np.floor((u[:, 0] + 1) * 8).astype(int)
+    cell_of_v = np.floor((v[:, 0] + 1) * 8).astype(int)
+    counts = np.bincount(16 * cell_of_u + cell_of_v, minlength=256)
+    chi_squared = np.sum((counts - 16) ** 2 / 16)
+    assert chi_squared < 255 + 5 * np.sqrt(2 * 255)
 
 
 def test_the_noise_of_a_system_does_not_repeat_the_random_numbers_of_its_design(monkeypatch):
     """Both have the same seed."""
-    monkeypatch.setitem(infocap.designs.DESIGNS, "sobol", lambda q, n, rng: rng.random((n, q)))
-    common = []
+
+    def plain_random_points(n_inputs, n_samples, generator):
+        return generator.random((n_samples, n_inputs))
+
+    monkeypatch.setitem(infocap.designs.DESIGNS, "sobol", plain_random_points)
+    share_in_common = []
 
     def system(u, seed=None):
-        common.append(
-            np.isclose(
-                np.sort((u + 1) / 2, axis=None), np.sort(np.random.default_rng(seed).random(u.size))
-            )
-        )
+        points = np.sort((u + 1) / 2, axis=None)
+        noise = np.sort(np.random.default_rng(seed).random(u.size))
+        share_in_common.append(np.mean(np.isclose(points, noise)))
         return u
 
     infocap.probe(system, BASIS, 256, blocks=1, seed=1)
-    assert np.mean(common) < 0.1
+    assert np.mean(share_in_common) < 0.1
 
 
 def test_sobol_warns_when_blocks_are_not_powers_of_two():
@@ -138,9 +153,9 @@ def test_weights_are_found_again_from_the_inputs(family):
     u, weights = draw_weighted(basis, 2048, seed=3)
     rows = np.random.default_rng(0).permutation(2048)[:100]
     assert np.array_equal(weights_at(basis, u[rows]), weights[rows])
-    moments = (weights[:, None] * basis(u) ** 2).mean(axis=0)
-    scatter = (weights[:, None] * basis(u) ** 2).std(axis=0) / np.sqrt(2048)
-    assert np.all(np.abs(moments - 1) < 5 * scatter + 1e-9)
+    weighted_squares = weights[:, None] * basis(u) ** 2
+    standard_error = weighted_squares.std(axis=0) / np.sqrt(2048)
+    assert np.all(np.abs(weighted_squares.mean(axis=0) - 1) < 5 * standard_error + 1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
@@ -161,14 +176,17 @@ def test_probe_draws_with_weights_where_few_samples_would_decide(design):
         plain = infocap.probe(system, basis, 512, seed=1, design=design, weighted=False)
     assert plain.total != forced.total
     smooth = product_basis("legendre", 2, 6)
-    said = infocap.probe(system, smooth, 512, seed=1, design=design).checks
-    assert not any("E[y^4]" in one or one.kind == "note" for one in said)
-    assert (
-        infocap.probe(
-            system, basis, 512, seed=1, method="surrogate", method_options={"n_surrogates": 5}
-        ).n_samples
-        == 512
-    )
+    checks = infocap.probe(system, smooth, 512, seed=1, design=design).checks
+    assert not any("E[y^4]" in check or check.kind == "note" for check in checks)
+
+
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+def test_probe_draws_without_weights_for_a_method_that_takes_none():
+    basis = product_basis("hermite", 2, 6)
+    system = infocap.systems.RandomFeatures(2, 10, gain=0.5, noise=0.01)
+    options = {"method": "surrogate", "method_options": {"n_surrogates": 5}}
+    result = infocap.probe(system, basis, 512, seed=1, **options)
+    assert not any("more than a tenth" in check for check in result.checks)
 
 
 def test_points_pass_through_the_quantile_of_each_input():
@@ -181,20 +199,20 @@ def test_points_pass_through_the_quantile_of_each_input():
 
 
 def test_low_discrepancy_integrates_better_than_chance():
-    error = {
-        design: np.sqrt(
-            np.mean([draw(BASIS, 1024, design=design, seed=s).mean(axis=0) ** 2 for s in range(10)])
-        )
-        for design in DESIGNS
-    }
+    error = {}
+    for design in DESIGNS:
+        means = [draw(BASIS, 1024, design=design, seed=seed).mean(axis=0) for seed in range(10)]
+        error[design] = np.sqrt(np.mean(np.square(means)))
     assert max(error["sobol"], error["halton"], error["lhs"]) < 0.2 * error["random"]
 
 
 def test_no_point_sits_on_the_edge(monkeypatch):
     """0 and 1 would be infinite for a normal input."""
-    monkeypatch.setitem(
-        infocap.designs.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]])
-    )
+
+    def points_at_the_edge(n_inputs, n_samples, seed):
+        return np.array([[0.0], [1.0]])
+
+    monkeypatch.setitem(infocap.designs.DESIGNS, "random", points_at_the_edge)
     assert np.isfinite(draw(product_basis("hermite", 1, 2), 2, design="random")).all()
 
 
@@ -211,3 +229,36 @@ def test_bad_arguments_are_refused_by_name():
         draw(BASIS, 1000, blocks=3)
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         infocap.probe(lambda u: u, BASIS, 64, weighted=1)
+
+
+def test_a_sequence_is_random_and_has_no_blocks():
+    basis = infocap.delayed_basis(max_delay={1: 3})
+    assert np.array_equal(
+        draw(basis, 100, seed=1),
+        draw(product_basis("legendre", 1, 1), 100, design="random", seed=1),
+    )
+    with pytest.raises(ParameterError, match="design='sobol'` is not one of 'random'"):
+        draw(basis, 100, design="sobol")
+    with pytest.raises(ParameterError, match="blocks=2` has no meaning for a sequence"):
+        draw(basis, 100, blocks=2)
+
+
+PLAN = {"seed": 3, "n_samples": 256, "design": "halton", "blocks": 2}
+
+
+def test_a_plan_gives_the_inputs_that_it_describes():
+    assert np.array_equal(
+        planned_inputs(BASIS, PLAN), draw(BASIS, 256, design="halton", seed=3, blocks=2)
+    )
+    weighted = planned_inputs(BASIS, PLAN | {"weighted": True})
+    assert np.array_equal(weighted, weighted_inputs(BASIS, 256, design="halton", seed=3, blocks=2))
+    sequence = infocap.delayed_basis(max_delay={1: 3})
+    u = planned_inputs(sequence, {"seed": 3, "n_samples": 100, "runs": 3, "washout": 20})
+    assert np.array_equal(u, draw(sequence, 3 * (20 + 34), seed=3))
+
+
+def test_fingerprints_differ_where_the_inputs_do_and_only_there():
+    assert design_fingerprint(PLAN) == design_fingerprint(PLAN | {"max_degree": 7})
+    assert design_fingerprint(PLAN) != design_fingerprint(PLAN | {"blocks": 4})
+    weighted = PLAN | {"weighted": True}
+    assert design_fingerprint(weighted) != design_fingerprint(weighted | {"max_degree": 7})

@@ -1,5 +1,6 @@
 """Products of families: index sets, order, labels, values and moments."""
 
+import json
 import tracemalloc
 from dataclasses import replace
 from itertools import product
@@ -22,22 +23,25 @@ from infocap.errors import DataError, ParameterError
 def slow_values(basis, u):
     """Every product written out, one function at a time."""
     columns = []
-    for row in basis.indices:
-        value = np.ones(len(u))
-        for k, index in enumerate(row):
-            family = basis.families[k]
-            value = value * family.values(family.standard(u[:, k]), int(index) + 1)[index]
-        columns.append(value)
+    for row in basis.indices.tolist():
+        product_of_factors = np.ones(len(u))
+        for family, column, index in zip(basis.families, u.T, row, strict=True):
+            functions = family.values(family.standard(column), index + 1)
+            product_of_factors = product_of_factors * functions[index]
+        columns.append(product_of_factors)
     return np.column_stack(columns)
+
+
+def as_set(indices):
+    return {tuple(row) for row in indices.tolist()}
 
 
 @pytest.mark.parametrize(
     ("n_inputs", "degree", "size"), [(2, 14, 120), (5, 8, 1287), (1, 50, 51), (3, 0, 1)]
 )
 def test_total_degree_holds_binomially_many_functions(n_inputs, degree, size):
-    assert (
-        len(product_basis("legendre", n_inputs, degree)) == size == comb(n_inputs + degree, degree)
-    )
+    basis = product_basis("legendre", n_inputs, degree)
+    assert len(basis) == size == comb(n_inputs + degree, degree)
 
 
 def test_indices_are_sorted_by_degree_then_lexicographically():
@@ -51,27 +55,27 @@ def test_indices_are_sorted_by_degree_then_lexicographically():
 
 
 def test_hyperbolic_cross_limits_the_product_of_degrees():
-    rows = product_basis("legendre", 3, 7, index_set="hyperbolic").indices
-    wanted = {row for row in product(range(8), repeat=3) if prod(index + 1 for index in row) <= 8}
-    assert {tuple(row) for row in rows.tolist()} == wanted
+    basis = product_basis("legendre", 3, 7, index_set="hyperbolic")
+    expected = {row for row in product(range(8), repeat=3) if prod(index + 1 for index in row) <= 8}
+    assert as_set(basis.indices) == expected
 
 
 def test_a_sparse_set_is_listed_in_the_memory_of_the_set():
     tracemalloc.start()
-    count = len(product_basis("legendre", 3, 2000, index_set="hyperbolic"))
-    _, most = tracemalloc.get_traced_memory()
+    basis = product_basis("legendre", 3, 2000, index_set="hyperbolic")
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 500 * count  # bytes; a table of all candidates would take ten times as many
+    assert peak < 500 * len(basis)  # bytes; all candidates would take ten times as many
 
 
 def test_cut_by_interactions():
-    rows = product_basis("legendre", 4, 5, max_interactions=2).indices
-    wanted = {
-        row
-        for row in product(range(6), repeat=4)
-        if sum(row) <= 5 and sum(index > 0 for index in row) <= 2
-    }
-    assert {tuple(row) for row in rows.tolist()} == wanted
+    basis = product_basis("legendre", 4, 5, max_interactions=2)
+    expected = set()
+    for row in product(range(6), repeat=4):
+        n_interactions = sum(index > 0 for index in row)
+        if sum(row) <= 5 and n_interactions <= 2:
+            expected.add(row)
+    assert as_set(basis.indices) == expected
 
 
 def test_explicit_list_is_sorted_and_completed_by_the_constant():
@@ -84,13 +88,12 @@ def test_explicit_list_is_sorted_and_completed_by_the_constant():
 def test_labels_read_like_formulas():
     basis = product_basis(["legendre", "hermite", "fourier"], max_degree=3)
     assert basis.labels[0] == "1"
-    rows = {
-        tuple(row): label for row, label in zip(basis.indices.tolist(), basis.labels, strict=True)
-    }
-    assert rows[1, 0, 0] == "P1(u1)"
-    assert rows[1, 2, 0] == "P1(u1)·He2(u2)"
-    assert rows[0, 1, 3] == "He1(u2)·cos2(u3)"
-    assert rows[0, 1, 4] == "He1(u2)·sin2(u3)"
+    rows = [tuple(row) for row in basis.indices.tolist()]
+    label_of = dict(zip(rows, basis.labels, strict=True))
+    assert label_of[1, 0, 0] == "P1(u1)"
+    assert label_of[1, 2, 0] == "P1(u1)·He2(u2)"
+    assert label_of[0, 1, 3] == "He1(u2)·cos2(u3)"
+    assert label_of[0, 1, 4] == "He1(u2)·sin2(u3)"
     assert product_basis("legendre", 3, indices=[[1, 0, 2]]).labels[1] == "P1(u1)·P2(u3)"
 
 
@@ -121,43 +124,42 @@ def test_values_are_the_products_written_out(basis):
 
 
 def test_values_do_not_depend_on_the_blocks(monkeypatch):
-    basis, u = BASES["legendre"], np.random.default_rng(0).uniform(-1, 1, (5000, 3))
-    whole = basis(u)
+    u = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
+    expected = BASES["legendre"](u)
     monkeypatch.setattr("infocap.basis._product.HOST_TILES", replace(HOST_TILES, max_numbers=1))
-    other = product_basis("legendre", 3, 6)
-    assert np.array_equal(other(u), whole)
-    assert len(list(other.blocks(u))) > 50
+    basis = product_basis("legendre", 3, 6)
+    assert np.array_equal(basis(u), expected)
+    blocks = list(basis.blocks(u))
+    assert len(blocks) > 50
+    assert np.array_equal(np.hstack(blocks).T, expected)
 
 
-@pytest.mark.parametrize("functions", [1, 2, 5, 17, 10_000])
+@pytest.mark.parametrize("max_functions", [1, 2, 5, 17, 10_000])
 @pytest.mark.parametrize("basis", BASES.values(), ids=BASES.keys())
-def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monkeypatch):
-    sizes = replace(HOST_TILES, max_functions=functions, max_numbers=64 * functions)
-    monkeypatch.setattr("infocap.basis._product.HOST_TILES", sizes)
-    basis = infocap.ProductBasis(basis.families, basis.indices)
+def test_tiles_of_any_size_give_the_same_values_and_sums(basis, max_functions, monkeypatch, rng):
     u = infocap.draw(basis, 300, design="random", seed=0)
-    values = np.full((len(basis), len(u)), np.nan)
-    for rows, samples, some in basis._plan(u).tiles(u):
-        assert rows.stop - rows.start <= functions
-        values[rows, samples] = some
-    assert np.array_equal(values[basis._plan(u).row_of.rows].T, basis(u))
+    z = rng.normal(size=(300, 3))
+    values = basis(u)
+    sizes = replace(HOST_TILES, max_functions=max_functions, max_numbers=64 * max_functions)
+    monkeypatch.setattr("infocap.basis._product.HOST_TILES", sizes)
+    basis = infocap.ProductBasis(basis.families, basis.indices)  # without a plan as yet
+    assert np.array_equal(basis(u), values)
+    assert_allclose(basis.project([(u, z)]), values.T @ z, atol=1e-10)
+    assert_allclose(basis.sum_over(u, power=2), np.sum(values**2, axis=0), rtol=1e-12)
 
 
 def test_projections_are_sums_over_all_pieces(rng):
     basis = BASES["mixed"]
-    u, z = infocap.draw(basis, 300, design="random", seed=0), rng.normal(size=(300, 7))
-    found = basis.project(
-        (u[rows], z[rows]) for rows in (slice(0, 110), slice(110, 111), slice(111, 300))
-    )
-    assert_allclose(found, basis(u).T @ z, atol=1e-11)
+    u = infocap.draw(basis, 300, design="random", seed=0)
+    z = rng.normal(size=(300, 7))
+    pieces = [(u[:110], z[:110]), (u[110:111], z[110:111]), (u[111:], z[111:])]
+    assert_allclose(basis.project(pieces), basis(u).T @ z, atol=1e-11)
 
 
 def test_several_functions_are_combined_at_once(rng):
     basis = BASES["legendre"]
-    u, coefficients = (
-        infocap.draw(basis, 300, design="random", seed=0),
-        rng.normal(size=(len(basis), 3)),
-    )
+    u = infocap.draw(basis, 300, design="random", seed=0)
+    coefficients = rng.normal(size=(len(basis), 3))
     assert_allclose(basis.combine(u, coefficients), basis(u) @ coefficients, atol=1e-11)
     assert_allclose(basis.combine(u, coefficients[:, 1]), basis(u) @ coefficients[:, 1], atol=1e-11)
 
@@ -173,35 +175,35 @@ def test_orthonormal_under_its_own_measure(basis):
 
 def test_fourth_moments_are_products_and_expectations():
     basis = BASES["legendre"]
-    nodes, weights = basis.quadrature(13)
+    nodes, weights = basis.quadrature(13)  # exact for degree 25: 4 x 6 is needed
     assert_allclose(basis.fourth_moments, weights @ basis(nodes) ** 4, rtol=1e-12)
 
 
 def test_round_trip_through_plain_data():
-    import json
-
-    for basis in (
-        MIXED,
-        product_basis(families.density(lambda u: 1 + u, (-1, 1), max_degree=6), 2, 3),
-    ):
-        again = infocap.ProductBasis.from_dict(
-            json.loads(json.dumps(basis.to_dict())), basis.indices
-        )
+    of_density = product_basis(families.density(lambda u: 1 + u, (-1, 1), max_degree=6), 2, 3)
+    for basis in (MIXED, of_density):
+        description = json.loads(json.dumps(basis.to_dict()))
+        restored = infocap.ProductBasis.from_dict(description, basis.indices)
         u = infocap.draw(basis, 64, seed=0)
-        assert np.array_equal(again(u), basis(u))
-        assert np.array_equal(infocap.draw(again, 64, seed=0), u)
+        assert np.array_equal(restored(u), basis(u))
+        assert np.array_equal(infocap.draw(restored, 64, seed=0), u)
 
 
 def test_a_family_of_ones_own_cannot_be_saved_and_says_so():
     own = families.Family(
-        "mine", "M", families.legendre().recurrence, lambda p: 2 * p - 1, "uniform"
+        name="mine",
+        symbol="M",
+        recurrence=families.legendre().recurrence,
+        canonical_quantile=lambda p: 2 * p - 1,
+        distribution="uniform",
     )
     with pytest.raises(ParameterError, match="'mine' is your own and cannot be saved"):
         product_basis(own, 2, 3).to_dict()
 
 
 def test_high_dimensions_are_quick_to_make():
-    assert len(product_basis("legendre", 50, 4, max_interactions=2)) == 1 + 50 * 4 + comb(50, 2) * 6
+    pairs = comb(50, 2) * 6  # six ways to share out up to 4 degrees among two inputs
+    assert len(product_basis("legendre", 50, 4, max_interactions=2)) == 1 + 50 * 4 + pairs
     assert len(product_basis("legendre", 10, 8)) == 43758
 
 
@@ -212,13 +214,11 @@ def test_a_basis_too_large_is_refused_before_it_is_made():
         product_basis("fourier", 40, 12)
 
 
+# Choose k of 3 inputs, cosine or sine of each, and share out up to 2000 degrees among them.
+N_FOURIER = sum(comb(3, k) * 2**k * comb(2000, k) for k in range(4))
 ABSURD = [
     (("legendre", 3, 4000), {}, f"{comb(4003, 3):,} functions"),
-    (
-        ("fourier", 3, 2000),
-        {},
-        f"{sum(comb(3, k) * 2**k * comb(2000, k) for k in range(4)):,} functions",
-    ),
+    (("fourier", 3, 2000), {}, f"{N_FOURIER:,} functions"),
     (("legendre", 1000, 4000), {}, "more than 1,000,000,000,000 functions"),
     (("legendre", 100, 4000), {"max_interactions": 3}, "more than"),
     (("legendre", 10, 4000), {"index_set": "hyperbolic"}, "functions"),
@@ -228,11 +228,7 @@ ABSURD = [
     (("legendre", 1, 10**12), {}, "degree 1000000000000 of one input"),
     (("legendre", 1, 9000), {}, "9,001 legendre functions of it; the limit is 4,096"),
     (("fourier", 1, 9000), {}, "18,001 fourier functions of it"),
-    (
-        ("bernoulli", 30, 10**9),
-        {"index_set": "hyperbolic"},
-        "less than 1,000,000",
-    ),
+    (("bernoulli", 30, 10**9), {"index_set": "hyperbolic"}, "less than 1,000,000"),
 ]
 
 
@@ -288,7 +284,7 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(
             inside = prod(degree + 1 for degree in degrees) <= max_degree + 1
         if inside and n_interactions <= (max_interactions or len(kinds)):
             expected.add(tuple(index for index, _ in functions))
-    assert {tuple(row) for row in basis.indices.tolist()} == expected
+    assert as_set(basis.indices) == expected
     assert len(basis) == len(expected)
     counted = count_indices(basis.families, max_degree, index_set, max_interactions)
     assert counted == len(expected)
@@ -297,6 +293,8 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(
 def test_bad_arguments_are_refused_by_name():
     with pytest.raises(ParameterError, match="family='legendr'` is not one of 'legendre'"):
         product_basis("legendr", 2, 3)
+    with pytest.raises(ParameterError, match=r"family='unifrom'.*'uniform'"):
+        product_basis("unifrom", 2, 3)
     with pytest.raises(ParameterError, match=r"infocap\.basis\.jacobi\(\.\.\.\)"):
         product_basis("jacobi", 2, 3)
     with pytest.raises(ParameterError, match=r"max_degree=2\.5"):
@@ -337,7 +335,7 @@ def test_another_number_of_inputs_is_refused_and_not_cut():
 def test_functions_are_found_in_another_basis_whatever_the_order_of_the_indices_in_memory():
     basis = product_basis("legendre", 3, 4)
     few = basis.subset(np.array([0, 2, 5, 30]))
-    turned = type(basis)(basis.families, np.asfortranarray(basis.indices))
-    for one in (basis, turned):
-        assert few.places(one).tolist() == [0, 2, 5, 30]
-        assert np.flatnonzero(one.places(few) >= 0).tolist() == [0, 2, 5, 30]
+    column_by_column = infocap.ProductBasis(basis.families, np.asfortranarray(basis.indices))
+    for many in (basis, column_by_column):
+        assert few.places(many).tolist() == [0, 2, 5, 30]
+        assert np.flatnonzero(many.places(few) >= 0).tolist() == [0, 2, 5, 30]

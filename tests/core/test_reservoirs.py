@@ -24,24 +24,29 @@ def sequence(steps, inputs=1, seed=0):
 
 
 def lag_capacities(u, x, max_delay):
-    """Capacities of the delayed inputs as a large sample tells them, their bias of rank / N removed."""
-    x = np.linalg.qr(x[max_delay:] - x[max_delay:].mean(axis=0))[0]
-    n = len(x)
-    lags = np.stack([u[max_delay - d : len(u) - d] for d in range(max_delay + 1)])
-    raw = np.sum(np.einsum("dnj,nk->djk", lags / np.sqrt(u.var() * n), x) ** 2, axis=2)
-    return raw - (1 - raw) * x.shape[1] / n
+    """Capacities of the delayed inputs (delays, inputs) from a large sample, without their bias of rank / N."""
+    x = x[max_delay:] - x[max_delay:].mean(axis=0)
+    directions, _ = np.linalg.qr(x)
+    n_samples, rank = directions.shape
+    lags = np.stack([u[max_delay - delay : len(u) - delay] for delay in range(max_delay + 1)])
+    unit_lags = lags / np.sqrt(u.var() * n_samples)
+    raw = np.sum(np.einsum("dnj,nk->djk", unit_lags, directions) ** 2, axis=2)
+    return raw - (1 - raw) * rank / n_samples
 
 
 def test_an_echo_state_network_is_its_equation():
-    system, u = EchoState(6, 0.8, 0.7, leak=0.4, bias=0.3, n_inputs=2, seed=3), sequence(50, 2)
-    w, entering = system.recurrent_weights, system.input_weights
+    settings = {"radius": 0.8, "input_scale": 0.7, "bias": 0.3, "n_inputs": 2, "seed": 3}
+    system = EchoState(6, leak=0.4, **settings)
+    u = sequence(50, 2)
+    w = system.recurrent_weights
+    entering = system.input_weights
     assert np.abs(np.linalg.eigvals(w)).max() == pytest.approx(0.8)
     assert 0.4 < np.abs(entering).max() <= 0.7
-    x, rest = (
-        system(u),
-        EchoState(6, 0.8, 0.7, leak=1.0, bias=0.3, n_inputs=2, seed=3)(np.zeros((1, 2))),
-    )
-    state, bias = np.zeros(6), np.arctanh(rest[0])
+    # From rest and without input, the first state is tanh(bias).
+    first_state = EchoState(6, leak=1.0, **settings)(np.zeros((1, 2)))[0]
+    bias = np.arctanh(first_state)
+    x = system(u)
+    state = np.zeros(6)
     for step in range(50):
         state = 0.6 * state + 0.4 * np.tanh(w @ state + entering @ u[step] + bias)
         assert_allclose(x[step], state, atol=1e-12)
@@ -53,21 +58,21 @@ def test_a_delay_reservoir_solves_its_equation_between_virtual_nodes(nonlinearit
     system = DelayReservoir(
         5, nonlinearity, feedback=0.9, input_scale=0.8, bias=0.3, separation=0.4, exponent=3.0
     )
-    held = {
+    feedback = {
         "mackey-glass": lambda s: 0.9 * s / (1 + abs(s) ** 3),
         "ikeda": lambda s: 0.9 * np.sin(s) ** 2,
     }[nonlinearity]
     u = sequence(6)
     mask = system.input_weights[:, 0]
-    before, now = np.zeros(5), 0.0
+    delayed_values = np.zeros(5)
+    value = 0.0
     for step, x in enumerate(system(u)):
         for node in range(5):
-            f = held(before[node] + mask[node] * u[step, 0] + 0.3)
-            now = solve_ivp(lambda _, y, f=f: f - y, (0, 0.4), [now], rtol=1e-10, atol=1e-12).y[
-                0, -1
-            ]
-            assert x[node] == pytest.approx(now, abs=1e-8)
-        before = x
+            f = feedback(delayed_values[node] + mask[node] * u[step, 0] + 0.3)
+            solution = solve_ivp(lambda _, y, f=f: f - y, (0, 0.4), [value], rtol=1e-10, atol=1e-12)
+            value = solution.y[0, -1]
+            assert x[node] == pytest.approx(value, abs=1e-8)
+        delayed_values = x
 
 
 @pytest.mark.parametrize("system", RESERVOIRS, ids=lambda s: getattr(s, "nonlinearity", "echo"))
@@ -84,10 +89,8 @@ def test_one_input_may_be_a_plain_sequence():
 
 def test_noise_is_seeded_and_that_of_the_state_stays_in_the_loop():
     u = np.zeros(20_000)
-    outside, inside = (
-        EchoState(3, noise=0.1),
-        EchoState(1, 0.9, activation="linear", state_noise=0.1),
-    )
+    outside = EchoState(3, noise=0.1)
+    inside = EchoState(1, 0.9, activation="linear", state_noise=0.1)
     assert np.array_equal(outside(u, seed=1), outside(u, seed=1))
     assert outside(u, seed=1).std() == pytest.approx(0.1, rel=0.02)
     assert inside(u, seed=1).std() == pytest.approx(0.1 / np.sqrt(1 - 0.81), rel=0.05)
@@ -125,9 +128,8 @@ def test_impossible_reservoirs_are_refused(make, message):
 
 def test_a_delay_line_is_forgotten_after_its_length_and_a_linear_network_by_its_radius():
     assert check_fading(DelayLine(20), UNIFORM) == 19
-    slow, fast = (
-        check_fading(EchoState(30, radius, activation="linear"), UNIFORM) for radius in (0.95, 0.8)
-    )
+    slow = check_fading(EchoState(30, 0.95, activation="linear"), UNIFORM)
+    fast = check_fading(EchoState(30, 0.8, activation="linear"), UNIFORM)
     assert slow / fast == pytest.approx(np.log(0.8) / np.log(0.95), rel=0.15)
     assert check_fading(DelayLine(20), sequence(400), n_steps=200) == 19
     assert check_fading(lambda u: u**2, UNIFORM) == 0
@@ -146,9 +148,8 @@ def test_a_start_from_rest_that_pasts_never_show_counts_too():
         noise = 0.0 if seed is None else 0.01 * np.random.default_rng(seed).normal(size=u.shape)
         return u * (1 + np.exp(-np.arange(len(u)) / 43.4))[:, None] + noise
 
-    assert check_fading(lambda u: slow_start(u), UNIFORM) == pytest.approx(
-        300, abs=50
-    )  # exp(-300 / 43.4) = 0.001
+    without_noise = check_fading(lambda u: slow_start(u), UNIFORM)
+    assert without_noise == pytest.approx(300, abs=50)  # exp(-300 / 43.4) = 0.001
     assert 50 < check_fading(slow_start, UNIFORM) < 250  # hidden by the noise sooner
 
 
@@ -166,21 +167,20 @@ def test_chaos_and_a_choice_of_two_states_are_seen():
 
 @pytest.mark.parametrize(("noise", "variance"), [(0.0, 1.0), (0.4, 1 / 3)])
 def test_the_memory_of_a_delay_line_and_of_a_leaky_integrator_is_known(noise, variance):
-    line = linear_memory(
-        np.eye(8, k=-1), np.eye(8)[0], noise=noise, variance=variance, max_delay=10
-    )[:, 0]
-    assert_allclose(
-        line, np.where(np.arange(11) < 8, variance / (variance + noise**2), 0), atol=1e-12
-    )
-    a, delays = 0.9, np.arange(31)
+    shift = np.eye(8, k=-1)
+    options = {"variance": variance, "max_delay": 10}
+    line = linear_memory(shift, np.eye(8)[0], noise=noise, **options)[:, 0]
+    remembered = np.arange(11) < 8
+    assert_allclose(line, remembered * variance / (variance + noise**2), atol=1e-12)
+
+    a = 0.9
+    options = {"variance": variance, "max_delay": 30}
+    signal = variance * a ** (2 * np.arange(31))
     power = variance / (1 - a**2)
-    known = variance * a ** (2 * delays) / (power + noise**2)
-    found = linear_memory([[a]], [1.0], noise=noise, variance=variance, max_delay=30)[:, 0]
-    assert_allclose(found, known, atol=1e-12)
-    inside = linear_memory([[a]], [1.0], state_noise=noise, variance=variance, max_delay=30)[:, 0]
-    assert_allclose(
-        inside, variance * a ** (2 * delays) / (power + noise**2 / (1 - a**2)), atol=1e-12
-    )
+    outside = linear_memory([[a]], [1.0], noise=noise, **options)[:, 0]
+    assert_allclose(outside, signal / (power + noise**2), atol=1e-12)
+    inside = linear_memory([[a]], [1.0], state_noise=noise, **options)[:, 0]
+    assert_allclose(inside, signal / (power + noise**2 / (1 - a**2)), atol=1e-12)
 
 
 def network(nodes, inputs, radius=0.9, seed=0):
@@ -191,21 +191,24 @@ def network(nodes, inputs, radius=0.9, seed=0):
 
 def test_without_noise_a_linear_network_remembers_as_much_as_it_has_nodes():
     for nodes, radius in ((20, 0.9), (50, 0.98)):
-        found = linear_memory(*network(nodes, 2, radius), max_delay=3000)
-        assert found.shape == (3001, 2)
-        assert found.sum() == pytest.approx(nodes, abs=1e-6)
-        assert found.max() < 1 + 1e-9
+        a, b = network(nodes, 2, radius)
+        memory = linear_memory(a, b, max_delay=3000)
+        assert memory.shape == (3001, 2)
+        assert memory.sum() == pytest.approx(nodes, abs=1e-6)
+        assert memory.max() < 1 + 1e-9
 
 
 def test_with_noise_the_memory_is_that_of_the_lyapunov_equation():
     a, b = network(12, 3)
-    covariance = solve_discrete_lyapunov(a, 0.5 * b @ b.T + 0.04 * np.eye(12)) + np.diag(
-        np.linspace(0.1, 1, 12) ** 2
-    )
-    c = [np.sqrt(0.5) * np.linalg.matrix_power(a, delay) @ b for delay in range(21)]
-    known = [np.einsum("ij,ij->j", one, np.linalg.solve(covariance, one)) for one in c]
-    noise = {"noise": np.linspace(0.1, 1, 12), "state_noise": 0.2}
-    assert_allclose(linear_memory(a, b, **noise, variance=0.5, max_delay=20), known, atol=1e-12)
+    noise = np.linspace(0.1, 1, 12)
+    of_state = solve_discrete_lyapunov(a, 0.5 * b @ b.T + 0.2**2 * np.eye(12))
+    covariance = of_state + np.diag(noise**2)
+    expected = []
+    for delay in range(21):
+        c = np.sqrt(0.5) * np.linalg.matrix_power(a, delay) @ b  # E[x z] of the delayed inputs
+        expected.append(np.einsum("ij,ij->j", c, np.linalg.solve(covariance, c)))
+    memory = linear_memory(a, b, noise=noise, state_noise=0.2, variance=0.5, max_delay=20)
+    assert_allclose(memory, expected, atol=1e-12)
 
 
 def test_a_simulated_linear_network_remembers_what_theory_says():
@@ -213,12 +216,11 @@ def test_a_simulated_linear_network_remembers_what_theory_says():
         10, 0.9, 0.6, leak=0.7, n_inputs=2, activation="linear", noise=0.3, state_noise=0.1, seed=2
     )
     u = sequence(40_000, 2)
-    found = lag_capacities(u, system(u, seed=1), max_delay=40)
+    measured = lag_capacities(u, system(u, seed=1), max_delay=40)
     a = 0.3 * np.eye(10) + 0.7 * system.recurrent_weights
     options = {"noise": 0.3, "state_noise": 0.1, "variance": 1 / 3, "max_delay": 40}
-    known = linear_memory(a, 0.7 * system.input_weights, **options)
-    assert known.max() > 0.3
-    assert_allclose(
-        found, known, atol=4 * 2 / np.sqrt(len(u))
-    )  # |y|² and |z|² scatter by about 1 / sqrt(N)
-    assert found.sum() == pytest.approx(known.sum(), abs=0.03)
+    exact = linear_memory(a, 0.7 * system.input_weights, **options)
+    assert exact.max() > 0.3
+    standard_error = 2 / np.sqrt(len(u))  # |y|² and |z|² scatter by about 1 / sqrt(N)
+    assert_allclose(measured, exact, atol=4 * standard_error)
+    assert measured.sum() == pytest.approx(exact.sum(), abs=0.03)
