@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 COMMENT_SIGNS = ("#", "%")
 MISSING_CELLS = ("", "nan", "na", "n/a", "null", "none", "#n/a")
+# The kinds of NumPy types of columns in which all cells are numbers, real or complex.
+PARSED_KINDS = "fc"
 # Characters of a comment that may hold names; Python's csv module takes no cells above 131,072.
 MAX_COMMENT_LENGTH = 100_000
 # Lines that are looked at to find the separator and the columns of numbers; more of them tell the
@@ -150,6 +152,8 @@ class Sheet:
 
     def is_text(self, column: int) -> bool:
         """Whether fewer than half of the cells are numbers; otherwise the rest are mistakes."""
+        if self.columns[column].dtype.kind in PARSED_KINDS:
+            return False
         n_cells = len(self.columns[column].dropna())
         return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
 
@@ -221,7 +225,7 @@ class Sheet:
         import pandas as pd
 
         cells = self.columns[column].dropna()
-        if cells.dtype.kind in "fc":
+        if cells.dtype.kind in PARSED_KINDS:
             return cells[:0]
         numbers = pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce")
         return cells[numbers.isna()]
@@ -504,7 +508,7 @@ def _read_cells(path: Path, layout: Layout) -> tuple[list[pd.Series[Any]], Numbe
     columns = [_parse(cells[k], style) for k in cells]
     unread: set[str] = set()
     for column in columns:
-        if column.dtype.kind not in "fc":
+        if column.dtype.kind not in PARSED_KINDS:
             unread.update(column.dropna().unique())
     if any(map(_looks_like_number, unread)):
         style = _find_number_style(path, cells)
