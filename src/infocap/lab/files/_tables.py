@@ -159,7 +159,10 @@ class Sheet:
 
     def counts_rows(self, column: int) -> bool:
         """Whether a column counts the rows, 0, 1, 2, ...."""
-        return not self.is_text(column) and bool((self.columns[column].diff()[1:] == 1).all())
+        if self.is_text(column):
+            return False
+        steps = self.columns[column].diff()[1:]
+        return bool((steps == 1).all())
 
     def numbers(self, columns: Sequence[int], real: str = "") -> np.ndarray:
         """Return columns of numbers side by side; a cell that is no number is named.
@@ -210,8 +213,12 @@ class Sheet:
         rows = self.numbers(numeric)
         labels = []
         for row in range(len(rows)):
-            words = [str(self.columns[k].iloc[row]) for k in text[:2]]
-            labels.append(with_unit(words[0], "".join(words[1:])) if words else str(row + 1))
+            words = [str(self.columns[k].iloc[row]) for k in text]
+            if not words:
+                labels.append(str(row + 1))
+            else:
+                unit = words[1] if len(words) > 1 else ""
+                labels.append(with_unit(words[0], unit))
         return replace(
             self,
             labels=labels,
@@ -269,7 +276,10 @@ def load_sheet(path: Path) -> Sheet:
         columns, style = _read_cells(path, layout)
 
     labels = layout.labels or [str(k + 1) for k in range(len(columns))]
-    while len(columns) > 1 and columns[-1].isna().all() and not (layout.labels and labels[-1]):
+    while len(columns) > 1 and columns[-1].isna().all():
+        has_name = layout.labels and labels[-1]
+        if has_name:
+            break
         del columns[-1], labels[-1]  # every line ended in a separator
     separator_name = SEPARATOR_NAMES.get(separator, repr(separator))
     return Sheet(
