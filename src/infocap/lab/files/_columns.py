@@ -34,13 +34,14 @@ from ._names import (
     TIME_NAMES,
     NotInFileError,
     common_unit,
-    find_asked,
     find_numbered_inputs,
+    find_requested,
     find_usual,
     names_of_inputs,
     plain_name,
     unit_of,
 )
+from ._options import Request
 from ._tables import Sheet
 from ._times import in_seconds
 
@@ -48,32 +49,36 @@ from ._times import in_seconds
 MIN_ROWS_OF_A_CLOCK = 3
 MAX_LEFT_OUT_IN_CHECK = 6
 
+# The columns of each role, such as inputs.
+Roles = dict[str, list[int]]
 
-def rows_of_sheet(sheet: Sheet, asked: dict[str, str | None], axes: str | None) -> Rows:
-    """Take inputs, readouts or both (the keys of `asked`) from the columns of a table."""
-    if axes is not None and axes.replace(" ", "") == "channels,samples" and "x" in asked:
+
+def rows_of_sheet(sheet: Sheet, request: Request, axes: str | None) -> Rows:
+    """Take inputs, readouts or both from the columns of a table."""
+    if axes is not None and axes.replace(" ", "") == "channels,samples" and "x" in request:
         sheet = sheet.transposed()
         axes = None
     try:
-        return _assign(sheet, asked, axes)
+        return _assign(sheet, request, axes)
     except DataError as problem:
         problem.add_note(_listing(sheet))
         raise
 
 
-def _assign(sheet: Sheet, asked: dict[str, str | None], axes: str | None) -> Rows:
+def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
     """Decide for every column what it is, and read it as such."""
-    named = _columns_named_by_user(sheet, asked)
+    named = _columns_named_by_user(sheet, request)
     index = _column_of_design_index(sheet)
-    clock = _clock(sheet, taken={*index, *named.get("u", []), *named.get("x", [])})
+    taken = {*index, *named.get("u", []), *named.get("x", [])}
+    clock = _clock(sheet, taken)
     unusable = {*index, *clock, *_columns_of_text(sheet), *_empty_columns(sheet)}
     unusable.update(_columns_that_count_rows(sheet))
     usable = [k for k in range(len(sheet.labels)) if k not in unusable]
-    inputs = _columns_of_inputs(sheet, asked, named, usable)
-    readouts = _columns_of_readouts(asked, named, usable, inputs)
+    inputs = _columns_of_inputs(sheet, request, named, usable)
+    readouts = _columns_of_readouts(request, named, usable, inputs)
     roles = {"inputs": inputs, "readouts": readouts, "time": list(clock), "index": index}
     left_out = _left_out(sheet, roles, usable)
-    if "x" in asked and not readouts:
+    if "x" in request and not readouts:
         _refuse_without_readouts(sheet, left_out)
 
     rows = Rows(sheet.path, axes=axes)
@@ -95,7 +100,7 @@ def _assign(sheet: Sheet, asked: dict[str, str | None], axes: str | None) -> Row
         x = sheet.numbers(readouts)
         rows.x = x if axes is None else along_axes(sheet.path, x, axes)
     _name_columns(rows, sheet, inputs, readouts)
-    if left_out and "x" in asked and "x" not in named:
+    if left_out and "x" in request and "x" not in named:
         rows.checks.append(_check_of_left_out(sheet, left_out))
     names = {role: [sheet.labels[k] for k in columns] for role, columns in roles.items()}
     rows.note_choice(sheet.layout, names, left_out)
@@ -105,12 +110,12 @@ def _assign(sheet: Sheet, asked: dict[str, str | None], axes: str | None) -> Row
 # The decisions
 
 
-def _columns_named_by_user(sheet: Sheet, asked: dict[str, str | None]) -> dict[str, list[int]]:
+def _columns_named_by_user(sheet: Sheet, request: Request) -> Roles:
     """Return the columns that the user names for each role; a column can have one role."""
     named = {}
-    for role, names in asked.items():
+    for role, names in request.items():
         if names is not None:
-            named[role] = find_asked(sheet.path, sheet.labels, names, role)
+            named[role] = find_requested(sheet.path, sheet.labels, names, role)
     both = [k for k in named.get("u", []) if k in named.get("x", [])]
     if both:
         raise DataError(
@@ -169,7 +174,7 @@ def _is_running(label: str, times: Floats) -> bool:
 
 
 def _columns_of_inputs(
-    sheet: Sheet, asked: dict[str, str | None], named: dict[str, list[int]], usable: list[int]
+    sheet: Sheet, request: Request, named: Roles, usable: list[int]
 ) -> list[int]:
     """Return the inputs: named by the user, by usual names, or all of a file of inputs only."""
     if "u" in named:
@@ -178,9 +183,9 @@ def _columns_of_inputs(
     by_name = find_numbered_inputs(sheet.labels) or find_usual(sheet.labels, INPUT_NAMES)
     if by_name:
         return by_name
-    if "x" not in asked:
+    if "x" not in request:
         return [k for k in usable if k not in readouts]
-    if "u" in asked:
+    if "u" in request:
         numbered = "" if sheet.has_names else "; without a header line columns are numbered from 1"
         raise NotInFileError(
             f"{sheet.path} has no columns named u1, u2, ...; it holds {_names(sheet)}: "
@@ -190,10 +195,10 @@ def _columns_of_inputs(
 
 
 def _columns_of_readouts(
-    asked: dict[str, str | None], named: dict[str, list[int]], usable: list[int], inputs: list[int]
+    request: Request, named: Roles, usable: list[int], inputs: list[int]
 ) -> list[int]:
     """Return the readouts: named by the user, or all columns of numbers that are left."""
-    if "x" not in asked:
+    if "x" not in request:
         return []
     if "x" in named:
         return named["x"]
@@ -212,7 +217,7 @@ def _name_columns(rows: Rows, sheet: Sheet, inputs: list[int], readouts: list[in
     rows.readout_unit = common_unit([unit_of(name) for name in rows.channel])
 
 
-def _left_out(sheet: Sheet, roles: dict[str, list[int]], usable: Sequence[int]) -> dict[str, str]:
+def _left_out(sheet: Sheet, roles: Roles, usable: Sequence[int]) -> dict[str, str]:
     """Say of every column that became nothing what it holds."""
     taken = {k for columns in roles.values() for k in columns}
     left_out = {}

@@ -16,43 +16,44 @@ from ...typing import ArrayLike, Floats, Integers
 DESCRIPTIONS = ("readout_unit", "input_unit", "channel", "input_names")
 
 
-def join(paths: list[Path], parts: list[Recording]) -> Recording:
+def join(paths: list[Path], recordings: list[Recording]) -> Recording:
     """Make one recording of several that agree in inputs, channels and units."""
     if not paths:
         raise ParameterError("path=[] names no file; give at least one.")
-    _refuse_different(paths, parts)
-    _refuse_common_points(paths, parts)
+    _refuse_different(paths, recordings)
+    _refuse_common_points(paths, recordings)
 
-    design_index = np.concatenate([part.design_index for part in parts])
+    design_index = np.concatenate([recording.design_index for recording in recordings])
     order = np.argsort(design_index, kind="stable")
-    fingerprints = {part.metadata.get("fingerprint") for part in parts}
+    fingerprints = {recording.metadata.get("fingerprint") for recording in recordings}
     counts_points = len(fingerprints) == 1 and (np.diff(design_index[order]) > 0).all()
     runs: dict[str, Any] = {}
     if not counts_points:  # of several designs, or only numbers of rows
         design_index = np.arange(len(design_index))
         order = design_index
-        runs = {"runs": _first_rows_of_runs(parts)}
+        runs = {"runs": _first_rows_of_runs(recordings)}
     is_in_order = bool((np.diff(order) == 1).all())
 
-    time, reference_time = _join_times(parts)
-    has_time = any(part.time is not None for part in parts)
-    extra, extra_names = _join_extra(parts, order)
+    time, reference_time = _join_times(recordings)
+    has_time = any(recording.time is not None for recording in recordings)
+    extra, extra_names = _join_extra(recordings, order)
     described = {
-        name: max((getattr(part, name) for part in parts), key=bool) for name in DESCRIPTIONS
+        name: max((getattr(recording, name) for recording in recordings), key=bool)
+        for name in DESCRIPTIONS
     }
     return Recording(
-        inputs=_join_rows(parts, "inputs", None if is_in_order else order),
-        readouts=_join_rows(parts, "readouts", None if is_in_order else order),
+        inputs=_join_rows(recordings, "inputs", None if is_in_order else order),
+        readouts=_join_rows(recordings, "readouts", None if is_in_order else order),
         design_index=design_index[order],
         time=time[order] if has_time or not is_in_order else None,
-        repeats=_join_repeats(parts, order),
-        noise=_join_all(parts, "noise"),
-        reference=_join_all(parts, "reference"),
+        repeats=_join_repeats(recordings, order),
+        noise=_join_all(recordings, "noise"),
+        reference=_join_all(recordings, "reference"),
         reference_time=reference_time,
         extra=extra,
         extra_names=extra_names,
-        metadata=_join_metadata(paths, parts) | runs,
-        checks=_join_checks(parts, fingerprints - {None}),
+        metadata=_join_metadata(paths, recordings) | runs,
+        checks=_join_checks(recordings, fingerprints - {None}),
         **described,
     )
 
@@ -60,15 +61,15 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
 # What makes files belong together
 
 
-def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
+def _refuse_different(paths: list[Path], recordings: list[Recording]) -> None:
     """Refuse files that differ in what they tell of inputs, channels or units."""
     described: dict[str, list[Any]] = {
-        "the number of inputs": [part.inputs.shape[1] for part in parts],
-        "the number of readouts": [part.readouts.shape[1] for part in parts],
-        "the washout": [part.washout for part in parts],
+        "the number of inputs": [recording.inputs.shape[1] for recording in recordings],
+        "the number of readouts": [recording.readouts.shape[1] for recording in recordings],
+        "the washout": [recording.washout for recording in recordings],
     }
     for name in DESCRIPTIONS:
-        described[name] = [getattr(part, name) for part in parts]
+        described[name] = [getattr(recording, name) for recording in recordings]
     for what, values in described.items():
         told = [(path, value) for path, value in zip(paths, values, strict=True) if value]
         for (path, value), (other, other_value) in pairwise(told):
@@ -79,16 +80,17 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
                 )
 
 
-def _refuse_common_points(paths: list[Path], parts: list[Recording]) -> None:
+def _refuse_common_points(paths: list[Path], recordings: list[Recording]) -> None:
     """Refuse a file that is given twice, and two files that hold the same points of one plan."""
-    for (path, part), (other, other_part) in combinations(zip(paths, parts, strict=True), 2):
+    for (path, recording), (other, other_recording) in combinations(
+        zip(paths, recordings, strict=True), 2
+    ):
         if path.resolve() == other.resolve():
             raise ParameterError(f"{other} is given twice; give every file once.")
-        fingerprint = part.metadata.get("fingerprint")
-        is_same_plan = fingerprint is not None and fingerprint == other_part.metadata.get(
-            "fingerprint"
-        )
-        common = np.intersect1d(part.design_index, other_part.design_index)
+        fingerprint = recording.metadata.get("fingerprint")
+        other_fingerprint = other_recording.metadata.get("fingerprint")
+        is_same_plan = fingerprint is not None and fingerprint == other_fingerprint
+        common = np.intersect1d(recording.design_index, other_recording.design_index)
         if is_same_plan and len(common):
             raise DataError(
                 f"{path} and {other} hold {len(common)} points of the same plan twice, the first "
@@ -99,19 +101,19 @@ def _refuse_common_points(paths: list[Path], parts: list[Recording]) -> None:
 # What the parts become
 
 
-def _first_rows_of_runs(parts: list[Recording]) -> list[int]:
+def _first_rows_of_runs(recordings: list[Recording]) -> list[int]:
     """Return the index of the first row of every run."""
     first_rows = []
     n_before = 0
-    for part in parts:
-        first_rows += [n_before + run.start for run in part.runs]
-        n_before += len(part.design_index)
+    for recording in recordings:
+        first_rows += [n_before + run.start for run in recording.runs]
+        n_before += len(recording.design_index)
     return first_rows
 
 
-def _join_rows(parts: list[Recording], name: str, order: Integers | None) -> ArrayLike:
+def _join_rows(recordings: list[Recording], name: str, order: Integers | None) -> ArrayLike:
     """Join inputs or readouts, which stay in their files where they are there."""
-    sources = [getattr(part, name) for part in parts]
+    sources = [getattr(recording, name) for recording in recordings]
     in_memory = all(isinstance(source, np.ndarray) for source in sources)
     if not in_memory:
         return Joined([Table(source, name) for source in sources], order)
@@ -119,51 +121,55 @@ def _join_rows(parts: list[Recording], name: str, order: Integers | None) -> Arr
     return rows if order is None else rows[order]
 
 
-def _join_repeats(parts: list[Recording], order: Integers) -> Floats | None:
+def _join_repeats(recordings: list[Recording], order: Integers) -> Floats | None:
     """Join the repeats; NaN in the rows of files without them."""
-    if all(part.repeats is None for part in parts):
+    if all(recording.repeats is None for recording in recordings):
         return None
     repeats = []
-    for part in parts:
-        missing = np.full(part.readouts.shape, np.nan)
-        repeats.append(missing if part.repeats is None else part.repeats)
+    for recording in recordings:
+        missing = np.full(recording.readouts.shape, np.nan)
+        repeats.append(missing if recording.repeats is None else recording.repeats)
     return np.concatenate(repeats)[order]
 
 
-def _join_extra(parts: list[Recording], order: Integers) -> tuple[Floats | None, tuple[str, ...]]:
+def _join_extra(
+    recordings: list[Recording], order: Integers
+) -> tuple[Floats | None, tuple[str, ...]]:
     """Join the extra values of each row; one that a file does not tell is NaN."""
-    if all(part.extra is None for part in parts):
+    if all(recording.extra is None for recording in recordings):
         return None, ()
     import pandas as pd
 
     tables = []
-    for part in parts:
-        rows = range(len(part.design_index))
-        tables.append(pd.DataFrame(part.extra, rows, list(part.extra_names)))
+    for recording in recordings:
+        rows = range(len(recording.design_index))
+        tables.append(pd.DataFrame(recording.extra, rows, list(recording.extra_names)))
     joined = pd.concat(tables)
     return joined.to_numpy(float)[order], tuple(joined.columns)
 
 
-def _join_all(parts: list[Recording], name: str) -> Floats | None:
+def _join_all(recordings: list[Recording], name: str) -> Floats | None:
     """Put all measurements of the noise, or of the reference, one after the other."""
-    measured = [getattr(part, name) for part in parts if getattr(part, name) is not None]
+    measured = [
+        getattr(recording, name) for recording in recordings if getattr(recording, name) is not None
+    ]
     return np.concatenate(measured) if measured else None
 
 
-def _join_metadata(paths: list[Path], parts: list[Recording]) -> dict[str, Any]:
+def _join_metadata(paths: list[Path], recordings: list[Recording]) -> dict[str, Any]:
     """Keep the metadata of the first file, and how each file was read."""
-    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]}
+    metadata = recordings[0].metadata | {"sources": [str(path) for path in paths]}
     if "read_from" in metadata:
         choices = []
-        for part in parts:
-            choices += part.metadata.get("read_from", [])
+        for recording in recordings:
+            choices += recording.metadata.get("read_from", [])
         metadata["read_from"] = choices
     return metadata
 
 
-def _join_checks(parts: list[Recording], plans: set[Any]) -> tuple[Any, ...]:
+def _join_checks(recordings: list[Recording], plans: set[Any]) -> tuple[Any, ...]:
     """Keep all checks once, and say where the files are of several plans."""
-    checks = [check for part in parts for check in part.checks]
+    checks = [check for recording in recordings for check in recording.checks]
     if len(plans) > 1:
         checks.append(
             Check(
@@ -177,34 +183,38 @@ def _join_checks(parts: list[Recording], plans: set[Any]) -> tuple[Any, ...]:
 # Times
 
 
-def _join_times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
+def _join_times(recordings: list[Recording]) -> tuple[Floats, Floats | None]:
     """Return times of rows and references, or ranks that go on from file to file."""
-    times = [_times_of(part) for part in parts]
-    if any(_is_rank(part, values) for part, values in zip(parts, times, strict=True)):
+    times = [_times_of(recording) for recording in recordings]
+    if any(
+        _is_rank(recording, values) for recording, values in zip(recordings, times, strict=True)
+    ):
         times = _ranks_of(times)
 
     row_times = []
     reference_times = []
-    for part, values in zip(parts, times, strict=True):
-        n_rows = len(part.design_index)
+    for recording, values in zip(recordings, times, strict=True):
+        n_rows = len(recording.design_index)
         row_times.append(values[:n_rows])
         reference_times.append(values[n_rows:])
-    referenced = [part for part in parts if part.reference is not None]
-    all_timed = bool(referenced) and all(part.reference_time is not None for part in referenced)
+    referenced = [recording for recording in recordings if recording.reference is not None]
+    all_timed = bool(referenced) and all(
+        recording.reference_time is not None for recording in referenced
+    )
     return np.concatenate(row_times), np.concatenate(reference_times) if all_timed else None
 
 
-def _times_of(part: Recording) -> Floats:
+def _times_of(recording: Recording) -> Floats:
     """Return the times of all rows, or their numbers, then the times of the references."""
-    rows = np.arange(len(part.design_index)) if part.time is None else part.time
-    references = rows[:0] if part.reference_time is None else part.reference_time
+    rows = np.arange(len(recording.design_index)) if recording.time is None else recording.time
+    references = rows[:0] if recording.reference_time is None else recording.reference_time
     return np.concatenate([rows, references])
 
 
-def _is_rank(part: Recording, times: Floats) -> bool:
+def _is_rank(recording: Recording, times: Floats) -> bool:
     """Whether times count measurements rather than tell seconds."""
-    n_measurements = len(part.design_index)
-    for others in (part.repeats, part.noise, part.reference):
+    n_measurements = len(recording.design_index)
+    for others in (recording.repeats, recording.noise, recording.reference):
         n_measurements += 0 if others is None else len(others)
     is_count = (times == np.round(times)) & (times >= 0) & (times < n_measurements)
     return times.dtype.kind in "iu" or bool(is_count.all())

@@ -120,15 +120,15 @@ def find_numbered_inputs(names: Sequence[str]) -> list[int]:
     return sorted(numbers, key=lambda position: (numbers[position], position))
 
 
-def find_asked(
-    path: Path, names: Sequence[str], asked: str, role: str, content: str | None = None
+def find_requested(
+    path: Path, names: Sequence[str], requested: str, role: str, content: str | None = None
 ) -> list[int]:
     """Find the positions of the names that the user asked for by ``u=`` or ``x=``.
 
     These are one name, or names and patterns such as ``u*`` with commas between. A name that is not
     there is answered with what the file holds and the nearest name.
     """
-    words = [asked] if asked in names else [word.strip() for word in asked.split(",")]
+    words = [requested] if requested in names else [word.strip() for word in requested.split(",")]
     positions: list[int] = []
     for word in words:
         matches = _find_word(names, word)

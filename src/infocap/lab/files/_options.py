@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# What is wanted from a file, "u", "x" or both, with the names that the user gives, or None.
+Request = dict[str, str | None]
+
 
 @dataclass(frozen=True)
 class ReadOptions:

@@ -38,11 +38,12 @@ from ._names import (
     TIME_NAMES,
     NotInFileError,
     common_unit,
-    find_asked,
     find_numbered_inputs,
+    find_requested,
     find_usual,
     names_of_inputs,
 )
+from ._options import Request
 from ._tables import Sheet, load_sheet
 from ._times import in_seconds
 
@@ -75,31 +76,23 @@ def open_file(path: Path) -> Iterator[ArrayFile | Sheet]:
             yield file
 
 
-def rows_of(
-    file: ArrayFile | Sheet, asked: dict[str, str | None], axes: str | None, in_memory: bool
-) -> Rows:
-    """Take inputs, readouts or both from an open file.
-
-    The keys of `asked` are what is wanted, ``"u"`` and ``"x"``; the values are the names that the
-    user gives, or None.
-    """
+def rows_of(file: ArrayFile | Sheet, request: Request, axes: str | None, in_memory: bool) -> Rows:
+    """Take inputs, readouts or both from an open file."""
     if isinstance(file, Sheet):
-        return rows_of_sheet(file, asked, axes)
-    return _rows_of_arrays(file, asked, axes, in_memory)
+        return rows_of_sheet(file, request, axes)
+    return _rows_of_arrays(file, request, axes, in_memory)
 
 
-def _rows_of_arrays(
-    file: ArrayFile, asked: dict[str, str | None], axes: str | None, in_memory: bool
-) -> Rows:
+def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memory: bool) -> Rows:
     """Decide which arrays are inputs, readouts, design index and time, and read them."""
     rows = Rows(file.path, axes=axes)
     inputs: list[str] = []
     readouts: list[str] = []
     try:
-        if "u" in asked:
-            inputs = _arrays_of_inputs(file, asked)
-        if "x" in asked:
-            readouts = _arrays_of_readouts(file, asked)
+        if "u" in request:
+            inputs = _arrays_of_inputs(file, request)
+        if "x" in request:
+            readouts = _arrays_of_readouts(file, request)
     except DataError as problem:
         lines = [f"  {name:<24} {array}" for name, array in file.arrays.items()]
         problem.add_note("\n".join(lines))
@@ -137,35 +130,35 @@ def _rows_of_arrays(
 # The decisions
 
 
-def _arrays_of_inputs(file: ArrayFile, asked: dict[str, str | None]) -> list[str]:
+def _arrays_of_inputs(file: ArrayFile, request: Request) -> list[str]:
     """Return the arrays that the user names, or those called u, inputs, u1, u2, ...."""
     names = list(file.arrays)
-    if asked["u"] is not None:
-        found = find_asked(file.path, names, asked["u"], "u", str(file))
+    if request["u"] is not None:
+        found = find_requested(file.path, names, request["u"], "u", str(file))
     else:
         found = find_usual(names, INPUT_NAMES) or find_numbered_inputs(names)
-        found = found or _only_array(file, asked)
+        found = found or _only_array(file, request)
     if not found:
         raise _not_obvious(file, "inputs", "u")
     return [names[k] for k in found]
 
 
-def _arrays_of_readouts(file: ArrayFile, asked: dict[str, str | None]) -> list[str]:
+def _arrays_of_readouts(file: ArrayFile, request: Request) -> list[str]:
     """Return the arrays that the user names, or the one called x, readouts, outputs."""
     names = list(file.arrays)
-    if asked["x"] is not None:
-        found = find_asked(file.path, names, asked["x"], "x", str(file))
+    if request["x"] is not None:
+        found = find_requested(file.path, names, request["x"], "x", str(file))
     else:
-        found = find_usual(names, READOUT_NAMES) or _only_array(file, asked)
+        found = find_usual(names, READOUT_NAMES) or _only_array(file, request)
     if not found:
         raise _not_obvious(file, "readouts", "x")
     return [names[k] for k in found]
 
 
-def _only_array(file: ArrayFile, asked: dict[str, str | None]) -> list[int]:
+def _only_array(file: ArrayFile, request: Request) -> list[int]:
     """Return the only array of numbers of a file that is to hold only inputs, or only readouts."""
     numeric = [k for k, array in enumerate(file.arrays.values()) if array.is_numeric]
-    is_obvious = len(asked) == 1 and len(numeric) == 1
+    is_obvious = len(request) == 1 and len(numeric) == 1
     return numeric if is_obvious else []
 
 

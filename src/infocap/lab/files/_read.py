@@ -189,5 +189,5 @@ def _recording_of(file: ArrayFile | Sheet, options: ReadOptions) -> Recording:
         recording = load_own(file, options.in_memory)
         if recording is not None:
             return recording
-    asked = {"u": options.u, "x": options.x}
-    return to_recording(rows_of(file, asked, options.axes, options.in_memory))
+    request = {"u": options.u, "x": options.x}
+    return to_recording(rows_of(file, request, options.axes, options.in_memory))

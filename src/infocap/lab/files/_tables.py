@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 COMMENT_SIGNS = ("#", "%")
 MISSING_CELLS = ("", "nan", "na", "n/a", "null", "none", "#n/a")
+# The kinds of NumPy types of columns in which all cells are numbers, real or complex.
+PARSED_KINDS = "fc"
 # Characters of a comment that may hold names; Python's csv module takes no cells above 131,072.
 MAX_COMMENT_LENGTH = 100_000
 # Lines that are looked at to find the separator and the columns of numbers; more of them tell the
@@ -150,12 +152,17 @@ class Sheet:
 
     def is_text(self, column: int) -> bool:
         """Whether fewer than half of the cells are numbers; otherwise the rest are mistakes."""
+        if self.columns[column].dtype.kind in PARSED_KINDS:
+            return False
         n_cells = len(self.columns[column].dropna())
         return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
 
     def counts_rows(self, column: int) -> bool:
         """Whether a column counts the rows, 0, 1, 2, ...."""
-        return not self.is_text(column) and bool((self.columns[column].diff()[1:] == 1).all())
+        if self.is_text(column):
+            return False
+        steps = self.columns[column].diff()[1:]
+        return bool((steps == 1).all())
 
     def numbers(self, columns: Sequence[int], real: str = "") -> np.ndarray:
         """Return columns of numbers side by side; a cell that is no number is named.
@@ -206,8 +213,12 @@ class Sheet:
         rows = self.numbers(numeric)
         labels = []
         for row in range(len(rows)):
-            words = [str(self.columns[k].iloc[row]) for k in text[:2]]
-            labels.append(with_unit(words[0], "".join(words[1:])) if words else str(row + 1))
+            words = [str(self.columns[k].iloc[row]) for k in text]
+            if not words:
+                labels.append(str(row + 1))
+            else:
+                unit = words[1] if len(words) > 1 else ""
+                labels.append(with_unit(words[0], unit))
         return replace(
             self,
             labels=labels,
@@ -221,7 +232,7 @@ class Sheet:
         import pandas as pd
 
         cells = self.columns[column].dropna()
-        if cells.dtype.kind in "fc":
+        if cells.dtype.kind in PARSED_KINDS:
             return cells[:0]
         numbers = pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce")
         return cells[numbers.isna()]
@@ -265,7 +276,10 @@ def load_sheet(path: Path) -> Sheet:
         columns, style = _read_cells(path, layout)
 
     labels = layout.labels or [str(k + 1) for k in range(len(columns))]
-    while len(columns) > 1 and columns[-1].isna().all() and not (layout.labels and labels[-1]):
+    while len(columns) > 1 and columns[-1].isna().all():
+        has_name = layout.labels and labels[-1]
+        if has_name:
+            break
         del columns[-1], labels[-1]  # every line ended in a separator
     separator_name = SEPARATOR_NAMES.get(separator, repr(separator))
     return Sheet(
@@ -504,7 +518,7 @@ def _read_cells(path: Path, layout: Layout) -> tuple[list[pd.Series[Any]], Numbe
     columns = [_parse(cells[k], style) for k in cells]
     unread: set[str] = set()
     for column in columns:
-        if column.dtype.kind not in "fc":
+        if column.dtype.kind not in PARSED_KINDS:
             unread.update(column.dropna().unique())
     if any(map(_looks_like_number, unread)):
         style = _find_number_style(path, cells)
