@@ -170,21 +170,28 @@ class InputFiles:
             text += f" and {len(self.files) - 1} more"
         return text
 
-    def read(self, in_memory: bool = True, **names: Any) -> Recording:
-        """Read the files as one recording; of two files that do not hold both, the first holds the inputs."""
-        if len(self.files) == 1:
-            return read(self.files[0], **names, in_memory=in_memory)
-        if len(self.files) == 2 and self._second_holds_readouts_only(names):
-            return read(*self.files, **names, in_memory=in_memory)
-        return read(self.files, **names, in_memory=in_memory)
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The names that inputs and readouts have in the files, as parameters of `infocap.read`."""
+        return {}
 
-    def _second_holds_readouts_only(self, names: dict[str, Any]) -> bool:
+    def read(self, in_memory: bool = True) -> Recording:
+        """Read the files as one recording; of two files that do not hold both, the first holds the inputs."""
+        settings: dict[str, Any] = {**self.names, "in_memory": in_memory}
+        if len(self.files) == 1:
+            return read(self.files[0], **settings)
+        if len(self.files) == 2 and self._second_holds_readouts_only():
+            return read(*self.files, **settings)
+        return read(self.files, **settings)
+
+    def _second_holds_readouts_only(self) -> bool:
         first, second = self.files
         if is_folder(second):  # one file of readouts per sample
             return True
+        settings: dict[str, Any] = {**self.names, "in_memory": False}
         try:
             with warnings_in_checks():
-                read(first, **names, in_memory=False)
+                read(first, **settings)
         except InfocapError:
             # If the cause is another one than readouts that are missing, reading both files gives its message.
             return True
@@ -203,6 +210,7 @@ class NamedInputFiles(InputFiles):
         "--axes", help="Of the readouts, such as channels,samples or samples,averages,channels."
     )
 
-    def read(self, in_memory: bool = True, **names: Any) -> Recording:
-        """Read the files as one recording, by the names that the options give."""
-        return super().read(in_memory, u=self.u, x=self.x, axes=self.axes, **names)
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The names that the options give."""
+        return {"u": self.u, "x": self.x, "axes": self.axes}
