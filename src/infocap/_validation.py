@@ -168,8 +168,7 @@ def answers_unknown_parameters(
 
 def _nearest(unknown: str, names: list[str]) -> str:
     """The question or the list that a message about an unknown name ends with."""
-    beginning = [name for name in names if name.startswith(f"{unknown}_")]
-    alike = beginning or get_close_matches(unknown, names, n=1)
-    if alike:
-        return f"did you mean `{alike[0]}`?"
+    nearest = nearest_name(unknown, names)
+    if nearest is not None:
+        return f"did you mean `{nearest}`?"
     return f"it takes {', '.join(f'`{name}`' for name in names)}."

@@ -8,23 +8,12 @@ import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab.cli import main, run
 
-ARGUMENTS = [
-    "simulate",
-    "--power-dbm",
-    "1.0",
-    "--length-m",
-    "5",
-    "--n-inputs",
-    "2",
-    "--n-samples",
-    "2048",
-    "--seed",
-    "3",
-]
+ARGUMENTS = ["simulate", "--power-dbm", 1, "--length-m", 5, "--n-inputs", 2, "--n-samples", 2048]
+ARGUMENTS += ["--seed", 3]
 
 
 def invoke(*extra):
-    return CliRunner().invoke(main, [*ARGUMENTS, *map(str, extra)], catch_exceptions=False)
+    return CliRunner().invoke(main, list(map(str, [*ARGUMENTS, *extra])), catch_exceptions=False)
 
 
 def test_simulate_writes_a_recording_that_can_be_estimated(tmp_path):

@@ -55,15 +55,11 @@ def lab(tmp_path, monkeypatch):
 
 
 def infocap_command(*arguments, **environment):
+    """The command in a process of its own."""
     source = str(Path(infocap.__file__).parents[1])
+    program = [sys.executable, "-P", "-c", "from infocap.lab.cli import run; run()"]
     return subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-c",
-            "from infocap.lab.cli import run; run()",
-            *map(str, arguments),
-        ],
+        [*program, *map(str, arguments)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": source, **environment},
@@ -92,21 +88,9 @@ def test_a_plan_goes_to_other_software_and_comes_back(lab, monkeypatch, capsys):
 
 
 def test_how_rows_are_read_stands_in_the_plan(lab, monkeypatch):
-    words = [
-        "--n-inputs",
-        2,
-        "--max-degree",
-        3,
-        "--n-samples",
-        64,
-        "--averages",
-        8,
-        "--settle-s",
-        0.05,
-        "--dark-every",
-        16,
-    ]
-    assert call(monkeypatch, "plan", *words, "-o", "other.toml") == 0
+    basis = ["--n-inputs", 2, "--max-degree", 3, "--n-samples", 64]
+    rows = ["--averages", 8, "--settle-s", 0.05, "--dark-every", 16]
+    assert call(monkeypatch, "plan", *basis, *rows, "-o", "other.toml") == 0
     plan = Plan.load("other.toml")
     assert (plan.averages, plan.settle_s, plan.dark_every) == (8, 0.05, 16)
     assert [kind for kind, _ in plan.schedule.names].count("dark") == 5
@@ -215,8 +199,7 @@ def test_a_damaged_store_is_exported_to_a_new_one(lab, monkeypatch, capsys):
     data[place : place + 8] = bytes(8)
     Path("run.db").write_bytes(data)
     assert call(monkeypatch, "export", "run.db", "new.db") == 0
-    assert (
-        call(monkeypatch, "export", "run.db", "new.db", "--force") == 3
-    )  # a store is never replaced
+    # A store is never replaced.
+    assert call(monkeypatch, "export", "run.db", "new.db", "--force") == 3
     with Store("new.db", Plan.load("plan.toml")) as store:
         assert [index for index, _ in store.pending()] == [17]

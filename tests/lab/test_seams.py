@@ -52,20 +52,10 @@ def test_functions_of_delayed_inputs_bear_their_names_without_units():
 
 
 def test_a_plan_of_sequences_takes_inputs_one_by_one(tmp_path):
-    words = [
-        "plan",
-        "--max-delay",
-        "1:8,2:3",
-        "--n-samples",
-        1200,
-        "--runs",
-        3,
-        "-o",
-        tmp_path / "plan.toml",
-    ]
-    assert "3 measurements of 408 time steps" in command(
-        *words, "--input", TWO[0], "--input", TWO[1]
-    )
+    sequence = ["--max-delay", "1:8,2:3", "--n-samples", 1200, "--runs", 3]
+    inputs = ["--input", TWO[0], "--input", TWO[1]]
+    said = command("plan", *sequence, *inputs, "-o", tmp_path / "plan.toml")
+    assert "3 measurements of 408 time steps" in said
     assert Plan.load(tmp_path / "plan.toml").basis.names == ["Bias", "Phase"]
 
 
@@ -181,8 +171,8 @@ def test_options_have_one_default_and_a_word_of_help():
 
 def test_devices_of_one_title_are_told_apart_in_a_gallery(run, tmp_path):
     result = infocap.estimate(infocap.read(run), basis=PLAN.basis)
-    for name in ("a.html", "b.svg"):
+    for name in ("a.html", "b.html"):
         infocap.report.card(result, tmp_path / name)
     names = infocap.report.gallery(tmp_path, tmp_path / "index.html")
     assert names[0] == "My loop"
-    assert names[1] in ("My loop (a.html)", "My loop (b.svg)")
+    assert names[1] in ("My loop (a.html)", "My loop (b.html)")

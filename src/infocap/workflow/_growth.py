@@ -71,7 +71,7 @@ def _estimate_from(
     evidence: Evidence, rows: Integers, method: Method, method_options: Mapping[str, Any]
 ) -> Estimate | None:
     """What the method gives for these rows alone; None where they are too few for it."""
-    samples = evidence.samples.only(rows)
+    samples = evidence.samples.select_rows(rows)
     with all_cores(), np.errstate(under="ignore"):
         try:
             evidence_of_rows = gather(samples, evidence.engine, evidence.look)

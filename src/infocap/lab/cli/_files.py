@@ -282,7 +282,8 @@ def report(result: Path, output: Path, title: str | None) -> None:
 def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
     """Show a result as the capacity card of a device, to share.
 
-    It holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as they read a RESULT.
+    A page holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as a RESULT. A
+    picture is for a talk.
     """
     from ..report._card import card as save_card  # with matplotlib, which is slow to import
 

@@ -169,10 +169,15 @@ class InputFiles:
             text += f" and {len(self.files) - 1} more"
         return text
 
-    def read(self, in_memory: bool = True, **names: Any) -> Recording:
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The names that inputs and readouts have in the files, as parameters of `infocap.read`."""
+        return {}
+
+    def read(self, in_memory: bool = True) -> Recording:
         """Read the files as one recording; of two, the first may hold the inputs alone."""
         source = self.files[0] if len(self.files) == 1 else self.files
-        return read(source, **names, in_memory=in_memory)
+        return read(source, **self.names, in_memory=in_memory)
 
 
 @dataclass(frozen=True)
@@ -187,6 +192,7 @@ class NamedInputFiles(InputFiles):
         "--axes", help="Of the readouts, such as channels,samples or samples,averages,channels."
     )
 
-    def read(self, in_memory: bool = True, **names: Any) -> Recording:
-        """Read the files as one recording, by the names that the options give."""
-        return super().read(in_memory, u=self.u, x=self.x, axes=self.axes, **names)
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The names that the options give."""
+        return {"u": self.u, "x": self.x, "axes": self.axes}
