@@ -21,10 +21,12 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     takes_seed = seed is not None and "seed" in parameters(system)
     x = system(u, seed=seed) if takes_seed else system(u)
     shape = getattr(x, "shape", None)
-    if shape is None:
-        raise _wrong_readouts(f"a {type(x).__name__}", u)
-    if tuple(shape)[:1] != (len(u),):
-        raise _wrong_readouts(f"an array of shape {tuple(shape)}", u)
+    if shape is None or tuple(shape)[:1] != (len(u),):
+        answer = type(x).__name__ if shape is None else tuple(shape)
+        raise DataError(
+            f"the system gave {answer} for {len(u)} samples; it must give an array "
+            "(samples, readouts)."
+        )
     return x
 
 
@@ -34,9 +36,3 @@ def parameters(function: Any) -> Collection[str]:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
         return ()
-
-
-def _wrong_readouts(answer: str, u: Floats) -> DataError:
-    return DataError(
-        f"the system gave {answer} for {len(u)} samples; it must give an array (samples, readouts)."
-    )
