@@ -57,7 +57,7 @@ def cluster_client():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
-            distributed.LocalCluster(2, threads_per_worker=1, **options) as cluster,
+            distributed.LocalCluster(n_workers=3, threads_per_worker=1, **options) as cluster,
             distributed.Client(cluster) as client,
         ):
             yield client

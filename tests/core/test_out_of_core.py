@@ -255,13 +255,25 @@ class Zeros:
         self.shape = (n_rows, n_columns)
         self.interrupting_read = interrupting_read
         self.n_reads = 0
+        self.longest_read = 0
 
     def __getitem__(self, rows):
         self.n_reads += 1
         if self.n_reads == self.interrupting_read:
             _thread.interrupt_main()
         start, stop, _ = rows.indices(self.shape[0])
+        self.longest_read = max(self.longest_read, stop - start)
         return np.zeros((stop - start, self.shape[1]))
+
+
+def test_chunks_are_so_short_that_several_fit_into_the_memory_limit():
+    u = Zeros(10**6, 3)
+    x = Zeros(10**6, K)
+    with pytest.raises(infocap.errors.DataError, match="no channel that changes"):
+        infocap.estimate(u, x, BASIS, method="raw", memory_limit="60MB")
+    bytes_per_row = 8 * (3 + K)
+    n_chunks = 5  # being read, read, worked on, converted, and not freed yet
+    assert n_chunks * bytes_per_row * x.longest_read < 60e6
 
 
 @pytest.fixture

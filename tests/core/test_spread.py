@@ -54,7 +54,7 @@ def client():
         warnings.simplefilter("ignore")
         with (
             distributed.LocalCluster(
-                2,
+                n_workers=2,
                 threads_per_worker=1,
                 processes=False,
                 dashboard_address=None,

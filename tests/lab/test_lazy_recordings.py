@@ -152,7 +152,7 @@ def test_the_command_takes_a_cluster(estimate_command, tmp_path, expected_raw):
     options = {"processes": False, "dashboard_address": None, "worker_dashboard_address": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with distributed.LocalCluster(1, threads_per_worker=1, **options) as cluster:
+        with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
             address = cluster.scheduler_address
             answer = CliRunner().invoke(main, [*estimate_command, "--scheduler", address])
     assert answer.exit_code == 0, answer.output + str(answer.exception)
