@@ -15,7 +15,7 @@ from ...estimators._cost import cost
 from ...result._capacity_result import CapacityResult
 from ...result._files import load_result
 from ...theory._bound import efficiency_bound
-from ...theory._forecast import FORECAST_METHODS, Forecast, forecast, forecast_from
+from ...theory._forecast import METHOD, Forecast, forecast, forecast_from
 from ..experiment._plan import Plan
 from ._estimate import Drawn, distribution, read_delays
 from ._outputs import refuse_existing
@@ -39,12 +39,6 @@ class Wish:
         "--capacity", type=float, help="Total capacity expected, for --error."
     )
     pilot: Path | None = option("--from", type=PATH, help="Result of a pilot run, for --error.")
-    method: str = option(
-        "--method",
-        type=click.Choice(FORECAST_METHODS),
-        default=FORECAST_METHODS[0],
-        help="For --error.",
-    )
 
 
 @click.command()
@@ -183,10 +177,8 @@ def _recommend(
 ) -> tuple[int, list[str]]:
     """Return the number of samples that gives the wanted error of the total, and lines that say why."""
     error = positive("error", wish.error)
-    expected, assumed = (
-        _guessed(basis, wish) if pilot is None else _measured(pilot, error, wish.method)
-    )
-    n = expected.samples_needed(error, wish.method)
+    expected, assumed = _guessed(basis, wish) if pilot is None else _measured(pilot, error)
+    n = expected.samples_needed(error)
     known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
     lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
     balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
@@ -194,10 +186,10 @@ def _recommend(
     reason = f"4 for each of {len(expected.basis)} functions and {expected.maximum} readouts"
     if least > 4 * max(len(expected.basis), expected.maximum):
         reason = "some functions are so large at the edge that few samples decide"
-    lines += ["", *_table(expected, basis, n, wish), ""]
+    lines += ["", *_table(expected, basis, n), ""]
     lines.append(
         f"Take {n} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the error stays "
-        f"below {error:g} with {wish.method}, also at the high end. It is then {_error_at(expected, n, wish.method)}."
+        f"below {error:g} with {METHOD}, also at the high end. It is then {_error_at(expected, n)}."
     )
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is not None:
@@ -214,14 +206,14 @@ def _recommend(
     return n, lines
 
 
-def _measured(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
+def _measured(pilot: CapacityResult, error: float) -> tuple[Forecast, list[str]]:
     """Return what to expect after a pilot run, and what it found."""
     expected, n = forecast_from(pilot), pilot.n_samples
     total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
     lines = [
         f"The pilot: total {total} of {pilot.rank} with {n} samples; errors are extrapolated from that."
     ]
-    if n >= expected.least_samples and expected.at(n, method).high <= error:
+    if n >= expected.least_samples and expected.at(n).high <= error:
         lines.append(
             f"That is precise enough already: an error of {error:g} needs no further samples."
         )
@@ -247,26 +239,24 @@ def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
     return forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most), said
 
 
-def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
+def _table(expected: Forecast, basis: ProductBasis, chosen: int) -> list[str]:
     """Return errors and costs at a few sizes around the one chosen, one line per size."""
-    columns = "".join(f"  {method:<25}" for method in FORECAST_METHODS)
     lines = [f"  {'':>9}  error of the total, root mean square (range over devices)"]
-    lines.append(f"  {'samples':>9}{columns}  computing  memory")
+    lines.append(f"  {'samples':>9}  {METHOD:<25}  computing  memory")
     for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
         if n:
-            errors = "".join(
-                f"  {_error_at(expected, n, method):<25}" for method in FORECAST_METHODS
-            )
-            computed, n_bytes = cost(basis, n, expected.maximum, METHODS[wish.method])
+            computed, n_bytes = cost(basis, n, expected.maximum, METHODS[METHOD])
             computing = f"< {duration(max(computed, 1))}"
             mark = ">" if n == chosen else " "
-            lines.append(f"{mark} {n:9d}{errors}  {computing:>9}  {size(n_bytes):>7}")
+            lines.append(
+                f"{mark} {n:9d}  {_error_at(expected, n):<25}  {computing:>9}  {size(n_bytes):>7}"
+            )
     return lines
 
 
-def _error_at(expected: Forecast, n: int, method: str) -> str:
+def _error_at(expected: Forecast, n: int) -> str:
     try:
-        error = expected.at(n, method)
+        error = expected.at(n)
     except ParameterError:
         return "too few samples"
     return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
