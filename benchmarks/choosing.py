@@ -41,7 +41,6 @@ class Check:
         self.share = share
         self.inside: list[float] = []
         self.from_pilot: list[float] = []
-        self.paper: list[float] = []
 
     def table(self) -> list[str]:
         """One line for each system, size and design."""
@@ -50,8 +49,8 @@ class Check:
             "pilot: typical error foreseen from results with the smallest N of the system, median. Error: root mean square "
             "of the total's, over the data sets, with its mean (bias).",
             "",
-            "| system (functions, total of at most) | N | points | foreseen | error (bias) | own | pilot | Algorithm 1 foreseen | error (bias) |",
-            "|---|---|---|---|---|---|---|---|---|",
+            "| system (functions, total of at most) | N | points | foreseen | error (bias) | own | pilot |",
+            "|---|---|---|---|---|---|---|",
         ]
         for system, sizes, count in systems():
             lines += self._lines(system, sizes, max(round(count * self.share), 2))
@@ -64,34 +63,30 @@ class Check:
         pilots: dict[str, list[infocap.theory.Forecast]] = {design: [] for design in DESIGNS}
         for n in sizes:
             for design in DESIGNS:
-                ours, paper = self._measured(system, n, design, count)
+                ours = self._measured(system, n, design, count)
                 if not pilots[design]:
                     pilots[design] = [infocap.theory.forecast_from(one) for one in ours]
                 found = _error([one.total - truth for one in ours])
-                published = _error([one.total - truth for one in paper])
-                ahead, ahead_paper = expected.at(n), expected.at(n, "threshold-richardson")
+                ahead = expected.at(n)
                 again = float(np.median([one.at(n).typical for one in pilots[design]]))
                 own = float(np.median([one.total_standard_error for one in ours]))
                 self.inside.append(found[0] / ahead.high)
-                self.paper.append(published[0] / ahead_paper.high)
                 if n > sizes[0]:
                     self.from_pilot.append(found[0] / again)
                 lines.append(
-                    f"| {name} | {n} | {design} | {_range(ahead)} | {found[0]:.3f} ({found[1]:+.3f}) | {own:.3f} | {again:.3f} | "
-                    f"{_range(ahead_paper)} | {published[0]:.2f} ({published[1]:+.2f}) |"
+                    f"| {name} | {n} | {design} | {_range(ahead)} | {found[0]:.3f} ({found[1]:+.3f}) | {own:.3f} | {again:.3f} |"
                 )
                 print(lines[-1], flush=True)
                 name = ""
         return lines
 
-    def _measured(self, system: Known, n: int, design: str, count: int) -> tuple[list, list]:
-        ours, paper = [], []
+    def _measured(self, system: Known, n: int, design: str, count: int) -> list:
+        ours = []
         for seed in range(count):
             u = infocap.draw(system.basis, n, design=design, seed=9000 + seed)
             x = system(u, seed=[n, seed])
             ours.append(infocap.estimate(u, x, system.basis))
-            paper.append(infocap.estimate(u, x, system.basis, method="threshold-richardson"))
-        return ours, paper
+        return ours
 
     def summary(self) -> list[str]:
         """In short."""
@@ -102,7 +97,6 @@ class Check:
         for name, ratios in (
             ("control-variate, over the high end", self.inside),
             ("control-variate, over the pilot's typical", self.from_pilot),
-            ("Algorithm 1, over the high end", self.paper),
         ):
             lines.append(
                 f"| {name} | {np.median(ratios):.2f} | {max(ratios):.2f} | {len(ratios)} |"

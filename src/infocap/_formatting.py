@@ -174,7 +174,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def html_for_notebook(shown: Any) -> str | None:
-    """Return an object as HTML for a notebook; None, for which a notebook shows plain text, where libraries are missing.
+    """Return an object as HTML for a notebook; None where libraries are missing, and a notebook then shows plain text.
 
     The drawings are those of the laboratory's report, which the core does not import but looks up by name.
     """

@@ -136,7 +136,7 @@ Answer = TypeVar("Answer")
 def answers_unknown_parameters(
     function: Callable[Parameters, Answer],
 ) -> Callable[Parameters, Answer]:
-    """Decorate a public function so that an unknown keyword is answered with the nearest name that it has.
+    """Decorate a public function, or `__init__`, so that an unknown keyword is answered with the nearest name.
 
     >>> @answers_unknown_parameters
     ... def area(width, height=1.0):
@@ -150,6 +150,7 @@ def answers_unknown_parameters(
         parameter.name
         for parameter in signature.parameters.values()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and parameter.name != "self"
     ]
     known = frozenset(names)
     public_name = function.__qualname__.removesuffix(".__init__")

@@ -8,7 +8,8 @@ from typing import Any, Self
 __all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError"]
 
 # Characters that a terminal obeys instead of showing them, or that turn the direction of writing.
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PACKAGE = __name__.partition(".")[0]
 
 
 def printable(text: str) -> str:
@@ -17,7 +18,7 @@ def printable(text: str) -> str:
     >>> printable("power\x1b[31m\x07 in mW")
     'power[31m in mW'
     """
-    return CONTROL.sub("", text)
+    return CONTROL_CHARACTERS.sub("", text)
 
 
 class InfocapError(Exception):
@@ -78,9 +79,10 @@ class Check(str):
     found: dict[str, Any]
 
     def __new__(cls, text: str, kind: str = "warning", **found: Any) -> Self:
-        """Take the sentence, its kind, and what was found under names of its own."""
+        """Take the sentence, its kind, and what was found, each under a name."""
         self = super().__new__(cls, printable(text))
-        self.kind, self.found = kind, found
+        self.kind = kind
+        self.found = found
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,15 +97,19 @@ class Check(str):
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Raise a DataWarning that points at the line outside the package that caused it."""
-    level, frame = 1, sys._getframe()
-    while (
-        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap"
-    ):
-        level, frame = level + 1, frame.f_back
+    level = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and _is_inside_package(frame.f_globals):
+        level += 1
+        frame = frame.f_back
     warnings.warn(printable(message), category, stacklevel=level)
 
 
+def _is_inside_package(module: dict[str, Any]) -> bool:
+    return str(module.get("__name__", "")).partition(".")[0] == PACKAGE
+
+
 def renamed(old: str, new: str, value: Any) -> Any:
-    """Take the value of an argument under its former name, with a DeprecationWarning that tells the new one."""
+    """Take the value of an argument under its former name, with a DeprecationWarning that tells the new name."""
     warn(f"`{old}` is now called `{new}`.", DeprecationWarning)
     return value

@@ -16,7 +16,7 @@ from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan
 from infocap.lab.cli import run
 from infocap.theory import forecast, forecast_from
-from infocap.theory._forecast import _most_transition, scatter
+from infocap.theory._forecast import _largest_transition, scatter
 
 BASIS = infocap.product_basis("legendre", 2, 8)
 SMALL = infocap.product_basis("legendre", 2, 5)
@@ -138,7 +138,7 @@ def test_the_bound_on_the_first_term_is_reached_by_the_worst_distribution_and_by
     v = np.linspace(0, 1, 4001)
     worst = linprog(-(v**2 - v**4), A_eq=[np.ones_like(v), v], b_eq=[1.0, s], method="highs")
     assert worst.success
-    assert s * _most_transition(s) == pytest.approx(-worst.fun, abs=1e-7)
+    assert s * _largest_transition(s) == pytest.approx(-worst.fun, abs=1e-7)
 
 
 def test_without_noise_the_fewest_samples_do():
@@ -166,7 +166,6 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
             lambda: forecast(BASIS, 10).at(64),
             "fewer than 90, 2 for each of 45 functions and 4 for each of 10 readouts and the constant",
         ),
-        (lambda: forecast(BASIS, 10).at(512, "raw"), "method='raw'` is not one of"),
         (
             lambda: forecast(infocap.product_basis("hermite", 2, 8), 10).samples_needed(1.0),
             "Lower the degree, or use draw_weighted",

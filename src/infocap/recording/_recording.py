@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise, starmap
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,12 @@ from ..basis._classical import find_families
 from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 
-NOISE, REFERENCE, DARK = -1, -2, -3  # in place of a design index
+# What stands in place of a design index where an input is not of the design: the constant input of noise repeats, that
+# of drift references, and the source switched off.
+NOISE = -1
+REFERENCE = -2
+DARK = -3
+# The dimensions of every array; arrays that share a dimension have as many rows or columns.
 DIMENSIONS = {
     "inputs": ("sample", "input"),
     "readouts": ("sample", "channel"),
@@ -38,7 +43,7 @@ NAMES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
-    """Inputs (samples, inputs) and readouts (samples, channels), in design order, with their story.
+    """Inputs (samples, inputs) and readouts (samples, channels), in design order, and what belongs to them.
 
     Parameters
     ----------
@@ -88,34 +93,47 @@ class Recording:
     extra_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks = [one if isinstance(one, Check) else Check(one) for one in self.checks]
+        checks = [check if isinstance(check, Check) else Check(check) for check in self.checks]
         object.__setattr__(self, "checks", tuple(checks))
-        sizes: dict[str, int] = {}
-        for name, wanted in DIMENSIONS.items():
-            values = getattr(self, name)
-            shape = np.shape(values)
-            if values is not None and (
-                len(shape) != len(wanted)
-                or any(sizes.setdefault(*one) != one[1] for one in zip(wanted, shape, strict=True))
-            ):
-                said = ", ".join(
-                    f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted
-                )
-                raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
+        sizes = self._sizes_of_dimensions()
         if not self.input_names:
-            object.__setattr__(
-                self, "input_names", _planned_names(self.metadata.get("plan"), sizes["input"])
-            )
-        for name, axis, what in NAMES:
-            given, n = len(getattr(self, name)), sizes.get(axis, 0)
-            if given not in (0, n):
-                raise DataError(f"{name} has {given} names for {n} {what}.")
+            names = _planned_names(self.plan, sizes["input"])
+            object.__setattr__(self, "input_names", names)
+        for field_name, dimension, things in NAMES:
+            n_names = len(getattr(self, field_name))
+            size = sizes.get(dimension, 0)
+            if n_names not in (0, size):
+                raise DataError(f"{field_name} has {n_names} names for {size} {things}.")
+
+    def _sizes_of_dimensions(self) -> dict[str, int]:
+        """The length of every dimension; arrays that disagree are refused."""
+        sizes: dict[str, int] = {}
+        for name, dimensions in DIMENSIONS.items():
+            values = getattr(self, name)
+            if values is None:
+                continue
+            shape = np.shape(values)
+            agrees = len(shape) == len(dimensions)
+            if agrees:
+                for dimension, size in zip(dimensions, shape, strict=True):
+                    agrees = agrees and sizes.setdefault(dimension, size) == size
+            if not agrees:
+                needed = [
+                    f"{sizes[dimension]} {dimension}s" if dimension in sizes else dimension
+                    for dimension in dimensions
+                ]
+                raise DataError(
+                    f"{name} has shape {shape}; a recording needs ({', '.join(needed)})."
+                )
+        return sizes
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
-        (n, n_inputs), n_readouts = self.inputs.shape, self.readouts.shape[1]
-        first = f"Recording: {n} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"
-        return printable("\n".join([first, *(f"  check: {check}" for check in self.checks)]))
+        n_samples, n_inputs = self.inputs.shape
+        n_readouts = self.readouts.shape[1]
+        lines = [f"Recording: {n_samples} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"]
+        lines += [f"  check: {check}" for check in self.checks]
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str | None:
         return html_for_notebook(self)
@@ -129,46 +147,48 @@ class Recording:
     @property
     def washout(self) -> int | None:
         """The washout of a sequence that was planned; None for other recordings."""
-        plan = self.metadata.get("plan")
-        return plan["washout"] if isinstance(plan, dict) and plan.get("runs") else None
+        return self.plan["washout"] if self.plan.get("runs") else None
 
     @property
     def runs(self) -> list[slice]:
-        """The rows of every run of a sequence: one begins where its plan or file does, and after a gap in the index."""
-        index, plan, apart = (
-            np.asarray(self.design_index),
-            self.metadata.get("plan", {}),
-            np.diff(self.design_index),
-        )
-        begins = apart != apart.min(initial=len(index))
+        """The rows of every run of a sequence: a run begins where its plan or file says so, and after a gap."""
+        index = np.asarray(self.design_index)
+        steps = np.diff(index)
+        begins = steps != steps.min(initial=len(index))
         if "runs" in self.metadata:
             begins |= np.isin(index[1:], self.metadata["runs"])
-        elif self.washout is not None:  # all of one length
-            begins |= index[1:] % (self.washout + -(-plan["n_samples"] // plan["runs"])) == 0
-        return list(
-            starmap(slice, pairwise([0, *(np.flatnonzero(begins) + 1).tolist(), len(index)]))
-        )
+        elif self.washout is not None:
+            samples_per_run = -(-self.plan["n_samples"] // self.plan["runs"])
+            begins |= index[1:] % (self.washout + samples_per_run) == 0
+        edges = [0, *(np.flatnonzero(begins) + 1).tolist(), len(index)]
+        return [slice(start, stop) for start, stop in pairwise(edges)]
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a table of the numbers (and their runs)."""
         from ._save import WRITERS
 
         path = Path(path)
-        one_of("path suffix", path.suffix.lower(), WRITERS)
-        WRITERS[path.suffix.lower()](self, path)
+        suffix = path.suffix.lower()
+        one_of("path suffix", suffix, WRITERS)
+        WRITERS[suffix](self, path)
         return path
 
 
-def _planned_names(plan: Any, n_inputs: int) -> tuple[str, ...]:
+def _planned_names(plan: dict[str, Any], n_inputs: int) -> tuple[str, ...]:
     """The names that a plan gives its inputs; none where it names no input, or cannot be used."""
     with suppress(KeyError, TypeError, ValueError):
-        names = [family.variable for family in find_families(plan["family"], n_inputs)]
-        return tuple(name or f"u{k + 1}" for k, name in enumerate(names)) if any(names) else ()
+        families = find_families(plan["family"], n_inputs)
+        if any(family.variable for family in families):
+            return tuple(
+                family.variable or f"u{number}" for number, family in enumerate(families, 1)
+            )
     return ()
 
 
 def input_columns(names: Sequence[str]) -> list[str]:
-    """The headings of inputs in a table: ``u1``, ``u2``, and after a colon what each is called, if anything."""
-    return [
-        f"u{k}: {' '.join(name.split())}" if name else f"u{k}" for k, name in enumerate(names, 1)
-    ]
+    """The headings of inputs in a table: ``u1``, ``u2``, and after a colon the name of each, if it has any."""
+    headings = []
+    for number, name in enumerate(names, 1):
+        in_one_line = " ".join(name.split())
+        headings.append(f"u{number}: {in_one_line}" if name else f"u{number}")
+    return headings

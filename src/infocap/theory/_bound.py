@@ -15,8 +15,10 @@ from ..systems._measure import measure
 from ..typing import Floats, System
 from ._forecast import forecast_from
 
-# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many know to 7 % or better.
-ROWS = 1024
+# Blocks of inputs: one for the differences, and two for the weights.
+N_BLOCKS = 3
+# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many give to 7 % or better.
+FLOOR_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,9 +61,8 @@ class Bound:
     @property
     def total_standard_error(self) -> float:
         """The smallest standard error of the total."""
-        return float(
-            np.sqrt(self.total_variance / self.n_samples + self.total_floor / self.n_samples**2)
-        )
+        variance = self.total_variance / self.n_samples + self.total_floor / self.n_samples**2
+        return float(np.sqrt(variance))
 
     def at(self, n_samples: int) -> "Bound":
         """The bound for another number of samples."""
@@ -70,9 +71,11 @@ class Bound:
     def samples_needed(self, error: float) -> int:
         """The least number of samples with which any method knows the total to this standard error."""
         square = positive("error", error) ** 2
+        # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * square)
+        needed = half + np.sqrt(half**2 + self.total_floor / square)
         # With no more samples than independent readouts, every function seems to be computed exactly.
-        return max(int(np.ceil(half + np.sqrt(half**2 + self.total_floor / square))), self.rank + 1)
+        return max(int(np.ceil(needed)), self.rank + 1)
 
 
 def efficiency_bound(
@@ -83,7 +86,7 @@ def efficiency_bound(
     seed: int | None = None,
     draws: int = 2**12,
 ) -> Bound:
-    """The standard error of every capacity, and of the total, that no method can beat with so many samples.
+    """Return the standard errors of every capacity, and of the total, that no method can beat with so many samples.
 
     It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any method that knows this
     distribution and nothing about the device (docs/theory.md). The ratio of an error to it says how good a method is.
@@ -102,7 +105,12 @@ def efficiency_bound(
     seed
         The same seed gives the same inputs, and the same noise for systems that take a ``seed``.
     draws
-        A system is asked twice at 3 x `draws` inputs, a power of two; the default knows the bound to a few per cent.
+        A system is asked twice at 3 x `draws` inputs, a power of two; the default gives the bound to a few per cent.
+
+    Returns
+    -------
+    Bound
+        The smallest standard errors, for any number of samples.
 
     Examples
     --------
@@ -114,24 +122,37 @@ def efficiency_bound(
     if isinstance(source, CapacityResult):
         if basis is not None:
             raise ParameterError("a result has its own basis; leave out `basis`.")
-        # The model of the forecast takes the error bars apart: 2 sum(v²) per function falls as 1/N².
-        n, errors = source.n_samples, np.asarray(source.standard_error)
-        square, transition = forecast_from(source).cases[0]
-        floor = 2 * square * (1 - np.clip(source.capacity, 0.0, 1.0)) ** 2
-        variance = np.maximum(n * errors**2 - floor / n, 0.0)
-        found = Bound(
-            source.basis, n, variance, floor, 2 * transition, float(floor.sum()), source.rank
-        )
+        bound = _bound_of_result(source)
     elif isinstance(basis, ProductBasis) and callable(source):
-        found = _of_system(source, basis, whole_number("draws", draws, 64), seed)
+        bound = _bound_of_system(source, basis, whole_number("draws", draws, 64), seed)
     else:
         raise ParameterError(
             f"`source={source!r}` must be a result, or a system together with its `basis`."
         )
-    return found if n_samples is None else found.at(n_samples)
+    return bound if n_samples is None else bound.at(n_samples)
 
 
-def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
+def _bound_of_result(result: CapacityResult) -> Bound:
+    """What the error bars of a result leave when the price of fitting the readouts is taken off.
+
+    The model of the forecast takes the error bars apart: 2 sum(v²) per function falls as 1/N².
+    """
+    square, transition = forecast_from(result).cases[0]
+    n_samples = result.n_samples
+    errors = np.asarray(result.standard_error)
+    floor = 2 * square * (1 - np.clip(result.capacity, 0.0, 1.0)) ** 2
+    return Bound(
+        basis=result.basis,
+        n_samples=n_samples,
+        variance=np.maximum(n_samples * errors**2 - floor / n_samples, 0.0),
+        floor=floor,
+        total_variance=2 * transition,
+        total_floor=float(floor.sum()),
+        rank=result.rank,
+    )
+
+
+def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
     """Compare two measurements at the same inputs, block by block, with weights W from the two other blocks.
 
     The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
@@ -141,39 +162,58 @@ def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None
         raise ParameterError(
             "of a system with memory the bound is known from a result only: give that of probe(...)."
         )
-    u = draw(basis, 3 * draws, seed=seed, blocks=3)
-    shots = [
-        readouts(measure(system, u, one), "system(u)")
-        for one in np.random.SeedSequence(seed).spawn(2)
-    ]
-    data = whiten(
-        np.stack([one.finite() for one in shots], axis=1), np.empty((0, shots[0].shape[1])), True
-    )
-    rank = data.repeated.shape[2] + 1
+    u = draw(basis, N_BLOCKS * draws, seed=seed, blocks=N_BLOCKS)
+    shots = []
+    for noise_seed in np.random.SeedSequence(seed).spawn(2):
+        shots.append(readouts(measure(system, u, noise_seed), "system(u)").finite())
+    no_single_shots = np.empty((0, shots[0].shape[1]))
+    repeated = whiten(np.stack(shots, axis=1), no_single_shots, constant=True).repeated
+    z = np.concatenate([np.ones((len(u), 2, 1)), repeated], axis=2)
+    rank = z.shape[2]
     if draws < 2 * rank:
         raise DataError(
             f"`draws={draws}` is few for {rank} independent readouts; give at least {2 * rank}."
         )
-    z = np.concatenate([np.ones((len(u), 2, 1)), data.repeated], axis=2)
     blocks = [slice(start, start + draws) for start in range(0, len(u), draws)]
-    weights, found = [], []
-    for rows in blocks:  # W = G⁻¹c, those of the best readout of every function, (rank, terms)
-        flat = z[rows].reshape(-1, rank)
-        weights.append(np.linalg.solve(flat.T @ flat, z[rows].sum(axis=1).T @ basis(u[rows])))
+    weights = [_best_weights(z[rows], basis(u[rows])) for rows in blocks]
+    variances = []
+    total_variances = []
+    floors = []
+    total_floors = []
     for number, rows in enumerate(blocks):
-        y, first, second = basis(u[rows]), weights[number - 1], weights[number - 2]
-        one, other = (_differences(y, z[rows], w) for w in (first, second))
-        total = np.mean(one.sum(axis=1) * other.sum(axis=1)) / 2
-        squares = _floors(y[:ROWS], z[rows][:ROWS], (first + second) / 2)
-        found.append((np.mean(one * other, axis=0) / 2, total, *squares))
-    means = (np.maximum(np.mean(part, axis=0), 0.0) for part in zip(*found, strict=True))
-    variance, total_variance, floor, total_floor = means
-    return Bound(basis, draws, variance, floor, float(total_variance), float(total_floor), rank)
+        y = basis(u[rows])
+        first_weights = weights[number - 1]
+        second_weights = weights[number - 2]
+        first = _differences(y, z[rows], first_weights)
+        second = _differences(y, z[rows], second_weights)
+        variances.append(np.mean(first * second, axis=0) / 2)
+        total_variances.append(np.mean(first.sum(axis=1) * second.sum(axis=1)) / 2)
+        floor, total_floor = _floors(
+            y[:FLOOR_ROWS], z[rows][:FLOOR_ROWS], (first_weights + second_weights) / 2
+        )
+        floors.append(floor)
+        total_floors.append(total_floor)
+    return Bound(
+        basis=basis,
+        n_samples=draws,
+        variance=np.maximum(np.mean(variances, axis=0), 0.0),
+        floor=np.maximum(np.mean(floors, axis=0), 0.0),
+        total_variance=max(float(np.mean(total_variances)), 0.0),
+        total_floor=max(float(np.mean(total_floors)), 0.0),
+        rank=rank,
+    )
+
+
+def _best_weights(z: Floats, y: Floats) -> Floats:
+    """W = G⁻¹c, the weights of the best readout of every function, (rank, terms), from pairs of shots."""
+    shots = z.reshape(-1, z.shape[2])
+    return np.linalg.solve(shots.T @ shots, z.sum(axis=1).T @ y)
 
 
 def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
     """What 2 y p - p² differs by between the two measurements, (samples, terms)."""
-    first, second = z[:, 0] @ weights, z[:, 1] @ weights
+    first = z[:, 0] @ weights
+    second = z[:, 1] @ weights
     return (first - second) * (2 * y - first - second)
 
 
@@ -183,15 +223,20 @@ def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
     S is half that of the difference D of two measurements, and tr S² the mean over pairs of different samples of
     (D·D')² / 4.
     """
-    n, pairs = len(y), 2.0 * len(y) * (len(y) - 1)
-    shots = z.transpose(1, 0, 2).reshape(2 * n, -1)
-    residual = np.hstack([y.T, -y.T])  # (terms, 2 samples), the second measurement with a minus
-    residual -= weights.T @ np.vstack([shots[:n], -shots[n:]]).T
+    n_samples = len(y)
+    n_pairs = 2.0 * n_samples * (n_samples - 1)
+    shots = z.transpose(1, 0, 2).reshape(2 * n_samples, -1)
+    # (terms, 2 samples); the second measurement has a minus, so that a sum of both is their difference.
+    signed_shots = np.vstack([shots[:n_samples], -shots[n_samples:]])
+    residual = np.hstack([y.T, -y.T])
+    residual -= weights.T @ signed_shots.T
     floor = np.empty(len(residual))
-    for term, one in enumerate(residual):
-        scaled = shots * one[:, None]
-        difference = scaled[:n] + scaled[n:]
-        own = np.einsum("ij,ij->i", difference, difference)
-        floor[term] = (np.sum((difference.T @ difference) ** 2) - own @ own) / pairs
-    inner = ((residual.T @ residual) * (shots @ shots.T)).reshape(2, n, 2, n).sum(axis=(0, 2))
-    return floor, float(np.sum(inner**2) - np.sum(np.diag(inner) ** 2)) / pairs
+    for term, of_function in enumerate(residual):
+        scaled = shots * of_function[:, None]
+        difference = scaled[:n_samples] + scaled[n_samples:]
+        squares = np.einsum("ij,ij->i", difference, difference)
+        floor[term] = (np.sum((difference.T @ difference) ** 2) - squares @ squares) / n_pairs
+    products = (residual.T @ residual) * (shots @ shots.T)
+    inner = products.reshape(2, n_samples, 2, n_samples).sum(axis=(0, 2))
+    total_floor = np.sum(inner**2) - np.sum(np.diag(inner) ** 2)
+    return floor, float(total_floor) / n_pairs

@@ -26,18 +26,25 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     >>> finite_sample_bias(basis(nodes)[:, :2], basis(nodes), weights).round(3)
     array([0.   , 0.   , 2.571])
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x = np.asarray(x, dtype=float)
+    y = np.asarray(y, dtype=float)
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
         raise DataError(
             f"x has shape {x.shape}, y {y.shape}; give (nodes, readouts) and (nodes, targets)."
         )
-    w = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, dtype=float)
-    x, y, w = x[w > 0], y[w > 0], w[w > 0]  # weights of far nodes underflow
-    root = np.sqrt(w)[:, None]
+    if weights is None:
+        node_weights = np.full(len(x), 1 / len(x))
+    else:
+        node_weights = np.asarray(weights, dtype=float)
+    used = node_weights > 0  # weights of far nodes underflow
+    x = x[used]
+    y = y[used]
+    node_weights = node_weights[used]
+    root = np.sqrt(node_weights)[:, None]
     frame = _orthonormal_frame(root * x)  # (nodes, rank): X~ times the root of the weights
     residual = root * y - frame @ (frame.T @ (root * y))
-    leverage = np.sum(frame**2, axis=1) / w
-    return leverage @ residual**2 / (w @ y**2)
+    leverage = np.sum(frame**2, axis=1) / node_weights
+    return leverage @ residual**2 / (node_weights @ y**2)
 
 
 def noisy_capacities(
@@ -55,26 +62,31 @@ def noisy_capacities(
     >>> noisy_capacities([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.25]])
     array([0.5, 0.8])
     """
-    w = np.asarray(weights, dtype=float)
-    if w.ndim != 2:
-        raise DataError(f"weights has shape {w.shape}; give (readouts, terms).")
-    columns = [w]
-    given = {
-        "noise_covariance": (noise_covariance, 1.0),
-        "relative_covariance": (relative_covariance, w @ w.T),
-    }
-    for name, (one, strength) in given.items():
-        if one is None:
-            continue
-        covariance = np.asarray(one, dtype=float)
-        if covariance.shape != (len(w), len(w)):
-            raise DataError(f"{name} has shape {covariance.shape}; give ({len(w)}, {len(w)}).")
-        covariance = covariance * strength
-        values, vectors = np.linalg.eigh(covariance)
-        if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
-            raise DataError(f"{name} has a negative eigenvalue, {values[0]:g}; give a covariance.")
-        columns.append(vectors * np.sqrt(np.maximum(values, 0.0)))
-    return np.sum(_orthonormal_frame(np.hstack(columns).T)[: w.shape[1]] ** 2, axis=1)
+    signal = np.asarray(weights, dtype=float)
+    if signal.ndim != 2:
+        raise DataError(f"weights has shape {signal.shape}; give (readouts, terms).")
+    columns = [signal]
+    if noise_covariance is not None:
+        columns.append(_root_of_covariance("noise_covariance", noise_covariance, len(signal), 1.0))
+    if relative_covariance is not None:
+        power = signal @ signal.T
+        root = _root_of_covariance("relative_covariance", relative_covariance, len(signal), power)
+        columns.append(root)
+    frame = _orthonormal_frame(np.hstack(columns).T)
+    return np.sum(frame[: signal.shape[1]] ** 2, axis=1)
+
+
+def _root_of_covariance(
+    name: str, matrix: ArrayLike, n_readouts: int, strength: Floats | float
+) -> Floats:
+    """A root of a covariance times a strength, element by element; what is no covariance is refused."""
+    covariance = np.asarray(matrix, dtype=float)
+    if covariance.shape != (n_readouts, n_readouts):
+        raise DataError(f"{name} has shape {covariance.shape}; give ({n_readouts}, {n_readouts}).")
+    values, vectors = np.linalg.eigh(covariance * strength)
+    if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
+        raise DataError(f"{name} has a negative eigenvalue, {values[0]:g}; give a covariance.")
+    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +110,11 @@ class RandomMixture:
 
         Before a sequence begins, its inputs were at their median.
         """
-        rows = np.union1d(0, self.active)  # a basis has the constant
+        rows = np.union1d(0, self.active)  # every basis has the constant
         u = np.asarray(u, dtype=float).reshape(len(u), -1)
-        medians = np.hstack([one.quantile(np.array([0.5])) for one in self.basis.families])
-        if u.shape[1] == len(medians):  # else it is refused below
+        middle = np.array([0.5])
+        medians = np.hstack([family.quantile(middle) for family in self.basis.families])
+        if u.shape[1] == len(medians):  # else the basis refuses it below
             u = np.vstack([np.tile(medians, (self.basis.memory, 1)), u])
         x = self.basis.subset(rows).combine(u, self._all_weights[:, rows].T)
         if self.noise:
@@ -115,11 +128,12 @@ class RandomMixture:
 
     def exact(self, constant: bool = True) -> Floats:
         """The capacity of every function of the basis, with the constant readout as `estimate` adds it."""
-        weights, noise = self._all_weights, self.noise_scale**2
+        weights = self._all_weights
+        noise_variance = self.noise_scale**2
         if constant:
             weights = np.vstack([np.eye(1, len(self.basis)), weights])
-            noise = np.concatenate([[0.0], noise])
-        return noisy_capacities(weights, np.diag(noise))
+            noise_variance = np.concatenate([[0.0], noise_variance])
+        return noisy_capacities(weights, np.diag(noise_variance))
 
     @property
     def _all_weights(self) -> Floats:
@@ -143,10 +157,8 @@ def random_mixture(
     >>> bool(abs(system.exact().sum() - 72) < 1e-9)
     True
     """
-    n_active, n_readouts = (
-        whole_number("n_active", n_active, 1),
-        whole_number("n_readouts", n_readouts, 1),
-    )
+    n_active = whole_number("n_active", n_active, 1)
+    n_readouts = whole_number("n_readouts", n_readouts, 1)
     if n_active > len(basis):
         raise ParameterError(
             f"`n_active={n_active}` is more than the {len(basis)} functions of the basis."
@@ -154,7 +166,8 @@ def random_mixture(
     noise = number("noise", noise, 0.0)
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
-    return RandomMixture(basis, active, generator.standard_normal((n_readouts, n_active)), noise)
+    weights = generator.standard_normal((n_readouts, n_active))
+    return RandomMixture(basis, active, weights, noise)
 
 
 def linear_memory(
@@ -190,44 +203,58 @@ def linear_memory(
     >>> linear_memory([[0.5]], [1.0], max_delay=2)[:, 0]
     array([0.75    , 0.1875  , 0.046875])
     """
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    b = b[:, None] if b.ndim == 1 else b
+    a = np.asarray(a, dtype=float)
+    b = np.asarray(b, dtype=float)
+    if b.ndim == 1:
+        b = b[:, None]
     if a.ndim != 2 or a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
         raise DataError(
             f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
         )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise DataError("a or b has NaN or infinite weights; give finite numbers.")
-    if (radius := float(np.abs(np.linalg.eigvals(a)).max())) >= 1:
+    radius = float(np.abs(np.linalg.eigvals(a)).max())
+    if radius >= 1:
         raise ParameterError(
             f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
         )
-    outside: Any = np.asarray(noise, dtype=float)
-    if outside.shape not in ((), (1,), (len(a),)) or not np.all(outside >= 0):
+    n_nodes = len(a)
+    n_inputs = b.shape[1]
+    readout_noise: Any = np.asarray(noise, dtype=float)
+    if readout_noise.shape not in ((), (1,), (n_nodes,)) or not np.all(readout_noise >= 0):
         raise ParameterError(
-            f"`noise={noise!r}` must be 0 or more: one number, or one for each of {len(a)} nodes."
+            f"`noise={noise!r}` must be 0 or more: one number, or one for each of {n_nodes} nodes."
         )
-    inside = number("state_noise", state_noise, 0.0) * np.eye(len(a))
-    delayed = [np.sqrt(positive("variance", variance)) * b]
+    noise_of_states = number("state_noise", state_noise, 0.0) * np.eye(n_nodes)
+
+    # What the state holds of the inputs at each delay, of all later delays together, and of the noise.
+    of_delays = [np.sqrt(positive("variance", variance)) * b]
     for _ in range(whole_number("max_delay", max_delay, 0)):
-        delayed.append(a @ delayed[-1])
-    later = _summed(a, a @ delayed[-1])
-    noises = [_summed(a, inside), np.diag(np.broadcast_to(outside, len(a)))]
-    frame = _orthonormal_frame(np.hstack([*delayed, later, *noises]).T)
-    return np.sum(frame[: b.shape[1] * len(delayed)] ** 2, axis=1).reshape(len(delayed), -1)
+        of_delays.append(a @ of_delays[-1])
+    of_longer_delays = _summed_over_steps(a, a @ of_delays[-1])
+    of_state_noise = _summed_over_steps(a, noise_of_states)
+    of_readout_noise = np.diag(np.broadcast_to(readout_noise, n_nodes))
+    columns = [*of_delays, of_longer_delays, of_state_noise, of_readout_noise]
+    frame = _orthonormal_frame(np.hstack(columns).T)
+    n_functions = n_inputs * len(of_delays)
+    return np.sum(frame[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
 
 
-def _summed(a: Floats, entering: Floats) -> Floats:
+def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
     """A root R of the sum of a^k E E' a'^k over all k, R R', for E (nodes, inputs) that enters at every step."""
-    root, power = entering, a
+    root = entering
+    power = a
     while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
-        triangle: Floats = np.linalg.qr(np.hstack([root, power @ root]).T, mode="r")  # type: ignore[assignment]
-        root, power = triangle.T, power @ power  # twice as many steps
+        both = np.hstack([root, power @ root])
+        triangle: Floats = np.linalg.qr(both.T, mode="r")  # type: ignore[assignment]
+        root = triangle.T
+        power = power @ power  # twice as many steps
     return root
 
 
 def _orthonormal_frame(x: Floats) -> Floats:
     """An orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
     norms = np.linalg.norm(x, axis=0)
-    left, singular, _ = np.linalg.svd(x[:, norms > 0] / norms[norms > 0], full_matrices=False)
+    nonzero = norms > 0
+    left, singular, _ = np.linalg.svd(x[:, nonzero] / norms[nonzero], full_matrices=False)
     return left[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]

@@ -1,39 +1,36 @@
 """How well a total will be known from N samples, before they are measured (docs/choosing.md derives it)."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from .._validation import made_by, number, one_of, positive, whole_number
+from .._validation import made_by, number, positive, whole_number
 from ..basis._product import ProductBasis
-from ..designs import draw, draw_weighted
 from ..errors import DataError, ParameterError
-from ..estimators import METHODS
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 
-FORECAST_METHODS = tuple(method.name for method in METHODS.values() if method.forecast)
+# The method whose error is foreseen.
+METHOD = "control-variate"
 # More samples than this are not recommended: a lower degree or less noise helps sooner.
-MOST_SAMPLES = 2**24
+MAX_SAMPLES = 2**24
 # With fewer samples per function, error bars are several times too long (docs/choosing.md).
 SAMPLES_PER_FUNCTION = 4
 # With fewer samples per function, the total is a sum of what is shown, and no formula holds.
-LEAST_PER_FUNCTION = 2
+MIN_SAMPLES_PER_FUNCTION = 2
 # With fewer samples per readout, the covariance of the readouts is not known well enough to divide by.
 SAMPLES_PER_READOUT = 4
-# Where the largest E[y^4] exceeds the second number, few samples decide: so many are needed for each unit of it.
-HEAVY, LEAST_HEAVY = 10, 100.0
+# Where the largest E[y^4] exceeds this, few samples decide.
+LARGE_FOURTH_MOMENT = 100.0
+# So many samples are needed for each unit of it.
+SAMPLES_PER_FOURTH_MOMENT = 10
 # The scatter exceeds that of normal residuals by at most this factor (measured, docs/choosing.md).
-NOT_NORMAL = 1.5
+MAX_SCATTER_RATIO = 1.5
 # Shares of the bias that remain when it is taken off, typically and at most (measured on Sobol points).
-REMAINING, LARGEST_REMAINING = 0.01, 0.04
+TYPICAL_REMAINING_BIAS = 0.01
+MAX_REMAINING_BIAS = 0.04
 # A typical spectrum of v has this share of the largest possible sum(v² - v⁴) (measured over simulated devices).
 TYPICAL_TRANSITION = 0.4
-# Algorithm 1's loss and scatter as shares of the largest ones: at least, typically and at most (measured).
-LOST, SCATTER = (0.02, 0.3, 1.0), (0.1, 0.5, 1.2)
-# Points for the average over the inputs, which is needed to a few per cent.
-POINTS = 1024
 
 
 @dataclass(frozen=True)
@@ -69,83 +66,60 @@ class Forecast:
     unexplained: float
     cases: Floats  # (cases, 2)
 
-    @cached_property
-    def concentration(self) -> float:
-        """E[k²] / L² for k = sum of y² over the basis: 1 if all samples weigh alike, more if the edge does."""
-        weights: Floats | float = 1.0
-        if self.basis.memory:
-            u = draw(self.basis, POINTS, seed=0)
-        else:
-            u, weights = draw_weighted(
-                self.basis, POINTS, seed=0, blocks=1
-            )  # many at the edge, where k is large
-        k: Floats = np.concatenate([np.einsum("ij,ij->j", y, y) for y in self.basis.blocks(u)])
-        return float(np.mean(weights * k**2) / len(self.basis) ** 2)
-
-    def at(self, n_samples: int, method: str = "control-variate") -> ExpectedError:
+    def at(self, n_samples: int) -> ExpectedError:
         """The expected error of the total with so many samples."""
-        n, terms = whole_number("n_samples", n_samples, 1), len(self.basis)
-        one_of("method", method, FORECAST_METHODS)
-        if METHODS[method].forecast == "threshold":
-            # Functions below the threshold are lost, and few samples weigh much.
-            total = self.maximum - self.unexplained
-            lost = min(
-                self.maximum * max(terms - total, 0.0) / n, total
-            )  # at most as much as the raw bias
-            uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
-            low, typical, high = np.hypot(
-                np.multiply(LOST, lost), np.multiply(SCATTER, uneven)
-            ).tolist()
-            return ExpectedError(n, typical=typical, low=low, high=high)
-        if n < self.pilot_samples:
+        n_samples = whole_number("n_samples", n_samples, 1)
+        n_functions = len(self.basis)
+        if n_samples < self.pilot_samples:
             raise ParameterError(
-                f"`n_samples={n}` is fewer than {self.pilot_samples}, {LEAST_PER_FUNCTION} for each of {terms} "
-                f"functions and {SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the constant; the "
-                "error of the total cannot be foreseen there. Take more samples, or lower the degree."
+                f"`n_samples={n_samples}` is fewer than {self.pilot_samples}, {MIN_SAMPLES_PER_FUNCTION} for each of "
+                f"{n_functions} functions and {SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the "
+                "constant; the error of the total cannot be foreseen there. Take more samples, or lower the degree."
             )
-        errors = np.array([scatter(n, terms, *case) for case in self.cases])
-        removed = terms * self.unexplained / (n - terms)
+        errors = np.array([scatter(n_samples, n_functions, *case) for case in self.cases])
+        bias = n_functions * self.unexplained / (n_samples - n_functions)
         return ExpectedError(
-            n,
-            typical=float(np.hypot(errors[0], REMAINING * removed)),
+            n_samples,
+            typical=float(np.hypot(errors[0], TYPICAL_REMAINING_BIAS * bias)),
             low=float(errors.min()),
-            high=float(np.hypot(NOT_NORMAL * errors.max(), LARGEST_REMAINING * removed)),
+            high=float(np.hypot(MAX_SCATTER_RATIO * errors.max(), MAX_REMAINING_BIAS * bias)),
         )
 
-    def samples_needed(self, error: float, method: str = "control-variate") -> int:
+    def samples_needed(self, error: float) -> int:
         """The smallest power of two with which the error is below `error`, also for a device at the high end."""
         positive("error", error)
         least = self.least_samples
-        if least > MOST_SAMPLES:
+        if least > MAX_SAMPLES:
             raise ParameterError(
                 f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}: few samples would decide, and "
                 f"{least:,} be needed whatever the error. Lower the degree, or use draw_weighted."
             )
-        for power in range((least - 1).bit_length(), MOST_SAMPLES.bit_length()):
-            if self.at(2**power, method).high <= error:
+        for power in range((least - 1).bit_length(), MAX_SAMPLES.bit_length()):
+            if self.at(2**power).high <= error:
                 return 2**power
         raise ParameterError(
-            f"error={error:g} would take more than {MOST_SAMPLES:,} samples, which may leave "
-            f"{self.at(MOST_SAMPLES, method).high:.2g}; allow a larger error, a lower degree or less noise."
+            f"error={error:g} would take more than {MAX_SAMPLES:,} samples, which may leave "
+            f"{self.at(MAX_SAMPLES).high:.2g}; allow a larger error, a lower degree or less noise."
         )
 
     @property
     def pilot_samples(self) -> int:
         """With fewer, nothing can be said about the error."""
-        return max(LEAST_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum)
+        for_functions = MIN_SAMPLES_PER_FUNCTION * len(self.basis)
+        return max(for_functions, SAMPLES_PER_READOUT * self.maximum)
 
     @property
     def least_samples(self) -> int:
         """Below this many, error bars do not hold, whatever their size."""
-        largest = float(self.basis.fourth_moments.max())
-        heavy = int(np.ceil(HEAVY * largest)) if largest > LEAST_HEAVY else 0
-        return max(
-            SAMPLES_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum, heavy
-        )
+        needed = [SAMPLES_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum]
+        fourth_moment = float(self.basis.fourth_moments.max())
+        if fourth_moment > LARGE_FOURTH_MOMENT:
+            needed.append(int(np.ceil(SAMPLES_PER_FOURTH_MOMENT * fourth_moment)))
+        return max(needed)
 
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
-    """The error to expect of a device with so many readouts, the constant not counted.
+    """Return the error to expect of a device with so many readouts, the constant not counted.
 
     `unexplained` is the share of the readouts' independent directions that noise and functions outside the basis
     take: 1 - total / (n_readouts + 1). The error of the total grows at most in proportion to it, so with one half, the
@@ -155,18 +129,21 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
     8192
     """
-    k = whole_number("n_readouts", n_readouts, 1) + 1
-    if (s := number("unexplained", unexplained, 0.0)) > 1:
+    maximum = whole_number("n_readouts", n_readouts, 1) + 1
+    share = number("unexplained", unexplained, 0.0)
+    if share > 1:
         raise ParameterError(
             f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1."
         )
-    most = _most_transition(s)
-    cases = np.array([(np.sqrt(s), TYPICAL_TRANSITION * most), (s, 0.0), (1.0, most)])
-    return Forecast(basis, k, s * k, s * k * cases)
+    # A typical device, one with equal v, and one with the largest possible sum(v² - v⁴), for a total of 1.
+    largest = _largest_transition(share)
+    cases = np.array([(np.sqrt(share), TYPICAL_TRANSITION * largest), (share, 0.0), (1.0, largest)])
+    capacity = share * maximum
+    return Forecast(basis, maximum, capacity, capacity * cases)
 
 
 def forecast_from(pilot: CapacityResult) -> Forecast:
-    """The error to expect from more samples of a device that was measured with few: `pilot` is their result.
+    """Return the error to expect from more samples of a device that was measured with few: `pilot` is their result.
 
     Its error bar says how large sum(v²) is, and its total sum(v). What remains open is which of the two terms of
     the error bar is the larger one; the range runs over both.
@@ -177,32 +154,39 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     8192
     """
     made_by("pilot", pilot, CapacityResult, "infocap.estimate(...)")
-    error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
-    if pilot.method not in METHODS or METHODS[pilot.method].forecast != "residual" or error is None:
+    error = pilot.total_standard_error
+    if pilot.method != METHOD or error is None:
         raise DataError(
-            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take 'control-variate'."
+            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take {METHOD!r}."
         )
-    if n < LEAST_PER_FUNCTION * terms:
+    n_samples = pilot.n_samples
+    n_functions = len(pilot.basis)
+    needed = MIN_SAMPLES_PER_FUNCTION * n_functions
+    if n_samples < needed:
         raise DataError(
-            f"the pilot has {n} samples for {terms} functions; its error bar holds from {LEAST_PER_FUNCTION * terms} "
+            f"the pilot has {n_samples} samples for {n_functions} functions; its error bar holds from {needed} "
             "samples on. Estimate it with a lower degree, or measure more."
         )
-    k = pilot.rank
-    unexplained = max(k - pilot.total, 0.0)
-    s = unexplained / k
-    typical = min(TYPICAL_TRANSITION * _most_transition(s) / np.sqrt(s), 1.0) if s else 0.0
-    shares = np.array([typical, 0.0, 1.0])
-    squares = np.array([(error / scatter(n, terms, 1.0, share)) ** 2 for share in shares])
-    return Forecast(pilot.basis, k, unexplained, np.column_stack([squares, shares * squares]))
+    unexplained = max(pilot.rank - pilot.total, 0.0)
+    share = unexplained / pilot.rank
+    # Which share sum(v² - v⁴) has of sum(v²): a typical one, none of it, or all.
+    typical = 0.0
+    if share > 0:
+        typical = min(TYPICAL_TRANSITION * _largest_transition(share) / np.sqrt(share), 1.0)
+    transitions = np.array([typical, 0.0, 1.0])
+    unit_errors = [scatter(n_samples, n_functions, 1.0, transition) for transition in transitions]
+    squares = (error / np.array(unit_errors)) ** 2
+    cases = np.column_stack([squares, transitions * squares])
+    return Forecast(pilot.basis, pilot.rank, unexplained, cases)
 
 
-def scatter(n_samples: int, terms: int, square: float, transition: float) -> float:
+def scatter(n_samples: int, n_functions: int, square: float, transition: float) -> float:
     """The standard error of the total, from sum(v²) and sum(v² - v⁴)."""
-    return float(
-        np.sqrt(2 * transition / n_samples + 2 * terms * square / (n_samples - terms) ** 2)
-    )
+    first_order = 2 * transition / n_samples
+    second_order = 2 * n_functions * square / (n_samples - n_functions) ** 2
+    return float(np.sqrt(first_order + second_order))
 
 
-def _most_transition(s: float) -> float:
-    """The largest sum(v² - v⁴) over sum(v), if the mean of v is s: on the concave hull of v² - v⁴."""
-    return 2 / np.sqrt(27) if s < 1 / np.sqrt(3) else s - s**3
+def _largest_transition(share: float) -> float:
+    """The largest sum(v² - v⁴) over sum(v), if the mean of v is `share`: on the concave hull of v² - v⁴."""
+    return 2 / np.sqrt(27) if share < 1 / np.sqrt(3) else share - share**3
