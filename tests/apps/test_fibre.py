@@ -7,10 +7,10 @@ from threading import Thread
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
 import infocap
-from infocap.designs import former_draw
 from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.photonics import Detector, Encoder, Fibre, FibreSystem, Grid, Pulse
 from infocap.photonics._fibre import extrapolated_step, linear_half_steps
@@ -508,9 +508,8 @@ def test_totals_of_the_prototype(power_dbm, expected):
         system = FibreSystem(power_dbm=power_dbm, n_inputs=n_inputs, tolerance=1e-4)
         totals = []
         for seed in range(6):
-            u = former_draw(
-                basis, n, "sobol", seed, 1
-            )  # one Sobol net in its own order, as that program had
+            # One Sobol net in its own order, as that program had.
+            u = 2 * qmc.Sobol(n_inputs, rng=seed).random(n) - 1
             totals.append(
                 [
                     infocap.estimate(u, x, basis, method="threshold-richardson").total
