@@ -108,7 +108,7 @@ def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(
             timeout=20_000
         )  # sooner than silence would tell
         assert re.search(
-            r"asked again\s+\d+ times, because the instrument failed",
+            r"retries\s+\d+, because the instrument failed",
             page.locator("#live").inner_text(),
         )
         started(0.0)

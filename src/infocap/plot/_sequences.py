@@ -123,7 +123,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         errors = [result.total_standard_error for result in result_list]
         if None not in errors:
             look: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
-            ax.errorbar(places, totals, errors, **look)
+            ax.errorbar(places, totals, np.array(errors, dtype=float), **look)
         ranks = [_rank_of_readouts(result) for result in result_list]
         line: Any = {"color": SOFT, "linestyle": "--", "label": "rank of the readouts"}
         ax.hlines(ranks, places - 0.5, places + 0.5, **line)

@@ -147,11 +147,11 @@ def progress(run: Status, problem: str) -> Markup:
 def _facts(run: Status) -> dict[str, str]:
     """Return the numbers of a run by name."""
     facts = {"stored": f"{run.stored} of {run.planned}: {counts(run)}", "pace": pace(run)}
-    facts["asked again"] = "never"
+    facts["retries"] = "none"
     for check in run.checks:
         if isinstance(check, Check) and "failures" in check.found:
             n_failures = check.found["failures"]
-            facts["asked again"] = f"{n_failures} times, because the instrument failed"
+            facts["retries"] = f"{n_failures}, because the instrument failed"
             break
     result = run.result
     if result is None:

@@ -220,7 +220,7 @@ def check_list(result: CapacityResult) -> Markup:
     parts = []
     if not result.warnings:
         reassurance = (
-            "Data and answer were looked at, and nothing was found that weakens the answer."
+            "The checks of the data and of the result found nothing that weakens the result."
         )
         parts.append(element("p", element("strong", "No warnings. "), reassurance))
     warnings_title = counted(len(result.warnings), "warning")

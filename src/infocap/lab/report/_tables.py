@@ -182,9 +182,7 @@ def provenance(result: CapacityResult) -> Markup:
         if isinstance(value, dict):
             groups.append(entry_group(str(key), value))
     if not recorded:
-        note = (
-            "Nothing more is known. The plan, seed and date come with results of infocap.estimate."
-        )
+        note = "The data had no record of their plan, seed or date; infocap.estimate(recording) keeps it."
         groups.append(element("p", note, class_="note"))
     return join(groups)
 
