@@ -16,8 +16,7 @@ import numpy as np
 import scipy
 
 from ._validation import made_by, one_of, whole_number
-from .basis._family import DiscreteFamily, Family
-from .basis._product import ProductBasis
+from .basis import DiscreteFamily, Family, ProductBasis
 from .errors import ParameterError, warn
 from .typing import Floats
 

@@ -12,11 +12,10 @@ import numpy as np
 
 from .._arrays import as_like, to_numpy
 from .._threads import parallel_map
-from ..basis._product import ProductBasis, product_basis
-from ..dimension._repeats import Repeats, dead_channels
+from ..basis import ProductBasis, product_basis
+from ..dimension import Repeats, dead_channels
 from ..errors import Check
-from ..samples._look import Look
-from ..samples._samples import Samples
+from ..samples import Look, Samples
 from ..typing import Integers
 from ._alignment import alignment, clocks, hum, unsteady
 from ._stretch import Stretch, prepared, stretches
@@ -32,8 +31,7 @@ from ._values import (
 )
 
 if TYPE_CHECKING:
-    from ..estimators._evidence import Evidence
-    from ..estimators._method import Estimate, Method
+    from ..estimators import Estimate, Evidence, Method
 
 # A mean this many standard errors away is not chance, however many functions are looked at.
 STANDARD_ERRORS = 5.0

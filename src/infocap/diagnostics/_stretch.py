@@ -10,9 +10,8 @@ import numpy as np
 
 from .._arrays import as_like, take_rows, to_numpy
 from .._formatting import listed
-from ..basis._product import ProductBasis, lowest
-from ..samples._look import Look
-from ..samples._samples import Samples
+from ..basis import ProductBasis, lowest
+from ..samples import Look, Samples
 from ..typing import Floats, Integers
 
 # Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files,

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from .._formatting import listed
-from ..basis._family import DiscreteFamily
-from ..basis._product import lowest
+from ..basis import DiscreteFamily, lowest
 from ..errors import Check
-from ..samples._look import domain_advice
+from ..samples import domain_advice
 from ..typing import Floats, Integers
 from ._alignment import LAGS
 from ._stretch import FALSE_ALARM, Stretch, misfit, numbers

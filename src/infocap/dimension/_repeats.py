@@ -11,8 +11,7 @@ import numpy as np
 from .._formatting import listed, with_error
 from .._validation import probability, yes_or_no
 from ..errors import Check, DataError, warn
-from ..samples._samples import density_ratios
-from ..samples._table import Table
+from ..samples import Table, density_ratios
 from ..typing import ArrayLike, Floats, Integers
 from ._drift import drift_between_repeats
 from ._spectra import readouts

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._formatting import listed
 from ..errors import Check, DataError, ParameterError, warn
-from ..samples._table import Table
+from ..samples import Table
 from ..typing import ArrayLike, Floats
 
 # Standard deviations beyond chance from which correlations of the noise are worth a warning.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DataError
-from ..kernels._summary import span, summarise
-from ..samples._samples import DEAD
+from ..kernels import span, summarise
+from ..samples import DEAD
 from ..typing import Floats, Integers
 
 

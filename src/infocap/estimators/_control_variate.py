@@ -8,7 +8,7 @@ import scipy
 
 from .._validation import one_of, probability
 from ..errors import Check
-from ..kernels._summary import TINY, benjamini_hochberg, squares, stretch_error
+from ..kernels import TINY, benjamini_hochberg, squares, stretch_error
 from ..typing import Floats
 from ._evidence import Evidence
 from ._fit import (

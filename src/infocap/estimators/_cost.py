@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._threads import all_cores
-from ..basis._product import ProductBasis
-from ..diagnostics._stretch import FUNCTIONS, LONGEST, SHORT
+from ..basis import ProductBasis
+from ..diagnostics import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
-from ..samples._engine import Engine, n_slots
-from ..samples._samples import Samples, row_shares
+from ..samples import Engine, Samples, n_slots, row_shares
 from ._method import Method
 
 # Floating-point operations per second that any machine in use can do.

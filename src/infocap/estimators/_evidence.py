@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from .._arrays import array_namespace, as_like, contiguous, on_host, to_numpy
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import Check
-from ..kernels._summary import (
+from ..kernels import (
     GOOD_CONDITION,
     Frame,
     Moments,
@@ -34,9 +34,7 @@ from ..kernels._summary import (
     triangle_of_gram,
     zero_capacity_bound,
 )
-from ..samples._engine import Engine
-from ..samples._look import Look
-from ..samples._samples import Samples, row_shares
+from ..samples import Engine, Look, Samples, row_shares
 from ..typing import Floats, Integers
 from ._groups import N_GROUPS, count_groups, group_edges
 

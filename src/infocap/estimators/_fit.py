@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .._arrays import array_namespace, as_like, take_rows, times, to_numpy
-from ..basis._product import ProductBasis
-from ..kernels._summary import Ridge, Sums, squares
-from ..samples._samples import Samples
+from ..basis import ProductBasis
+from ..kernels import Ridge, Sums, squares
+from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
 

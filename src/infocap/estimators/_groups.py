@@ -12,10 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from .._arrays import to_numpy
-from ..basis._family import DiscreteFamily
-from ..basis._product import ProductBasis, lowest
-from ..samples._engine import Engine
-from ..samples._samples import Samples
+from ..basis import DiscreteFamily, ProductBasis, lowest
+from ..samples import Engine, Samples
 from ..typing import Floats, Integers
 
 # Groups of independent samples: enough to know their scatter to a fifth.

@@ -16,14 +16,12 @@ from .._arrays import to_numpy
 from .._files import memory as machine_memory
 from .._threads import all_cores
 from .._validation import one_of, yes_or_no
-from ..basis._product import ProductBasis
-from ..diagnostics._checks import Case, mistakes, run_checks
-from ..dimension._repeats import Repeats, from_repeats
+from ..basis import ProductBasis
+from ..diagnostics import Case, mistakes, run_checks
+from ..dimension import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, warn
-from ..result._capacity_result import CapacityResult
-from ..samples._engine import Engine, chosen_executor
-from ..samples._look import Look, first_look, without_gaps
-from ..samples._samples import Samples
+from ..result import CapacityResult
+from ..samples import Engine, Look, Samples, chosen_executor, first_look, without_gaps
 from ..typing import ArrayLike, Floats, Integers
 from ._cost import SLOW_RATE, byte_count, within_memory
 from ._evidence import Evidence, gather

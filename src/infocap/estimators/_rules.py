@@ -11,9 +11,8 @@ import scipy
 
 from .._validation import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
-from ..kernels._summary import Summary, combine, squares
-from ..samples._samples import Samples
-from ..samples._table import Table
+from ..kernels import Summary, combine, squares
+from ..samples import Samples, Table
 from ..typing import Floats
 from ._evidence import Evidence, row_blocks, square_sums, summaries
 from ._method import Estimate

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from .._arrays import array_namespace, on_device, times, to_numpy
-from ..basis._product import ProductBasis
-from ..kernels._summary import TINY, Sums, add_groups, rows_at, serial_sums
-from ..samples._samples import Samples
+from ..basis import ProductBasis
+from ..kernels import TINY, Sums, add_groups, rows_at, serial_sums
+from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
 from ._fit import MIN_SAMPLE_MARGIN, NO_FIT, Fit, HalfFit, Piece, inverse_root, pieces

@@ -20,10 +20,10 @@ import scipy
 
 from .._arrays import array_namespace, as_like, inverse_of_triangle, to_numpy
 from .._threads import parallel_map
-from ..basis._delayed import DelayedBasis
+from ..basis import DelayedBasis
 from ..errors import Check
-from ..kernels._summary import TINY, benjamini_hochberg, stretch_error, triangle_of_gram
-from ..samples._samples import Samples
+from ..kernels import TINY, benjamini_hochberg, stretch_error, triangle_of_gram
+from ..samples import Samples
 from ..typing import Floats
 from ._evidence import Evidence
 from ._fit import MIN_SAMPLE_MARGIN, Products, inverse_root, pieces, products

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from ..plot._style import COLOURS, DOUBLE_MM, own_look
+from ..plot import COLOURS, DOUBLE_MM, own_look
 from ..typing import ArrayLike, Floats
 from ._stages import ghz_per_nm
 from ._system import FibreSystem

@@ -6,6 +6,16 @@ from ._run import convergence, drift, extra_value, growth, indicator
 from ._sequences import capacity_by_delay, degree_bars, delay_matrix, memory_function
 from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE, save, width
 
+# isort: split
+# Names for other rooms of infocap, which are no part of the public interface.
+from ._capacity import KINDS as KINDS
+from ._capacity import errors_by_degree as errors_by_degree
+from ._capacity import stacks as stacks
+from ._style import DOUBT as DOUBT
+from ._style import axes as axes
+from ._style import degree_axis as degree_axis
+from ._style import own_look as own_look
+
 __all__ = [
     "COLOURS", "DOUBLE_MM", "SINGLE_MM", "STYLE", "capacity_bars", "capacity_by_delay",
     "capacity_matrix", "compare", "convergence", "degree_bars", "delay_matrix", "drift",

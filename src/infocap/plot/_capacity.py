@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
 from .._formatting import above_zero, name_and_unit, rounded, short
-from ..result._capacity_result import CapacityResult
-from ..result._target import sum_over
+from ..result import CapacityResult, sum_over
 from ..typing import Floats
 from ._style import (
     COLOURS,

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .._formatting import HALF_WIDTH_95, with_error
-from ..workflow._compare import Comparison
-from ..workflow._compare import compare as compare_results
+from ..workflow import Comparison
+from ..workflow import compare as compare_results
 from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
 
 # Longer lines of the legend are broken: they would leave no room for the bars beside them.

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation
 
 from .._formatting import HALF_WIDTH_95, short
-from ..dimension._spectra import Indicator
+from ..dimension import Indicator
 from ..errors import ParameterError
-from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult, Factors
+from ..recording import Recording
+from ..result import CapacityResult, Factors
 from ..typing import Floats
 from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
 

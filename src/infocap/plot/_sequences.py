@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ..result._capacity_result import CapacityResult
+from ..result import CapacityResult
 from ..typing import Floats
 from ._style import COLOURS, GREY, SOFT, axes, stack
 

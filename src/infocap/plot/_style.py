@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from .._files import replaced
 from .._validation import one_of, positive
-from ..result._capacity_result import CapacityResult
+from ..result import CapacityResult
 from ..typing import Floats, Integers
 
 MM_PER_INCH = 25.4

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._formatting import html_for_notebook
 from .._validation import one_of
-from ..basis._classical import find_families
+from ..basis import find_families
 from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 

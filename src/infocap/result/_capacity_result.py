@@ -10,8 +10,7 @@ import numpy as np
 
 from .._formatting import counted, html_for_notebook, rounded, with_error
 from .._validation import one_of, probability
-from ..basis._delayed import DelayedBasis
-from ..basis._product import ProductBasis
+from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
 from ._analyses import Drift, Factors, Growth

@@ -14,8 +14,7 @@ from .._files import SEALED, changed, read_text, replaced, save_dataset, seal, s
 from .._hdf5 import open_hdf5
 from .._validation import one_of
 from .._version import __version__
-from ..basis._delayed import DelayedBasis
-from ..basis._product import ProductBasis
+from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError
 from ..typing import Floats
 from ._analyses import Drift, Factors, Growth

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._formatting import with_error
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels._summary import stretch_error
+from ..kernels import stretch_error
 from ..typing import Floats, Target
 
 if TYPE_CHECKING:

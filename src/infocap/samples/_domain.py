@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..basis._family import DiscreteFamily, Family
-from ..basis._product import ProductBasis
+from ..basis import DiscreteFamily, Family, ProductBasis
 from ..errors import DataError
 from ._table import Table
 

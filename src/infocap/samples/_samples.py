@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import array_namespace, as_like, on_host, to_numpy
 from .._validation import one_of
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._rows import row_shares

@@ -12,9 +12,9 @@ from .._arrays import to_numpy
 from .._files import axis_values
 from .._validation import probability, whole_number, yes_or_no
 from ..errors import Check, DataError, ParameterError
-from ..result._capacity_result import CapacityResult
-from ..samples._table import Table
-from ..systems._measure import measure
+from ..result import CapacityResult
+from ..samples import Table
+from ..systems import measure
 from ..typing import ArrayLike, Floats, System
 from ._task import Task, reduction
 

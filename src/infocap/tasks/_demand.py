@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import whole_number
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import Check, ParameterError, warn
-from ..result._capacity_result import CapacityResult
-from ..samples._look import refuse_outside
-from ..samples._table import Table
+from ..result import CapacityResult
+from ..samples import Table, refuse_outside
 from ..typing import Floats, Integers
 from ._task import Task
 

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import to_numpy
 from .._validation import whole_number
-from ..samples._table import Table
-from ..systems._measure import measure
+from ..samples import Table
+from ..systems import measure
 from ..typing import ArrayLike, Floats, System
 
 

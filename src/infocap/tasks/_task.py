@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._validation import number, positive, whole_number, yes_or_no
 from ..errors import DataError, ParameterError
-from ..samples._table import Table
+from ..samples import Table
 from ..typing import ArrayLike, Floats, Integers
 
 # Radius where the arms of the spirals begin, as in Lang and Witbrock (1988).

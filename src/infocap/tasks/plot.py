@@ -9,8 +9,8 @@ from matplotlib.ticker import PercentFormatter
 
 from .._validation import one_of
 from ..errors import ParameterError
-from ..plot._style import COLOURS, DOUBT, axes, degree_axis
-from ..result._capacity_result import CapacityResult
+from ..plot import COLOURS, DOUBT, axes, degree_axis
+from ..result import CapacityResult
 
 BAR_WIDTH = 0.4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

@@ -1,6 +1,6 @@
 """Theory as code: bounds, finite-sample bias, noise, what N samples can and will tell, and systems known exactly."""
 
-from ..kernels._summary import zero_capacity_bound
+from ..kernels import zero_capacity_bound
 from ._bound import Bound, efficiency_bound
 from ._exact import (
     RandomMixture,

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._validation import positive, whole_number
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..designs import draw
-from ..dimension._spectra import readouts
-from ..dimension._whitening import whiten
+from ..dimension import readouts, whiten
 from ..errors import DataError, ParameterError
-from ..result._capacity_result import CapacityResult
-from ..systems._measure import measure
+from ..result import CapacityResult
+from ..systems import measure
 from ..typing import Floats, System
 from ._forecast import forecast_from
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from .._validation import number, positive, whole_number
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels._summary import RANK_TOLERANCE
+from ..kernels import RANK_TOLERANCE
 from ..typing import ArrayLike, Floats, Integers
 
 # A covariance may have eigenvalues below zero by this share of the largest: rounding.

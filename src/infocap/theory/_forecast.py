@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import made_by, number, positive, whole_number
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
-from ..result._capacity_result import CapacityResult
+from ..result import CapacityResult
 from ..typing import Floats
 
 # The method whose error is foreseen.

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..basis._delayed import delayed_basis
-from ..basis._index_sets import indices_of
-from ..basis._product import ProductBasis, product_basis
+from ..basis import ProductBasis, delayed_basis, indices_of, product_basis
 from ..errors import Check, DataError, ParameterError
 
 # Functions beyond which a basis is not chosen by itself: more would take minutes.

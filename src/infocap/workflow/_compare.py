@@ -11,10 +11,10 @@ import scipy
 
 from .._formatting import HALF_WIDTH_95, counted, html_for_notebook, listed, rounded, with_error
 from .._validation import answers_unknown_parameters
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
-from ..kernels._summary import benjamini_hochberg, stretch_error
-from ..result._capacity_result import CapacityResult, per_term
+from ..kernels import benjamini_hochberg, stretch_error
+from ..result import CapacityResult, per_term
 from ..typing import Floats
 
 if TYPE_CHECKING:

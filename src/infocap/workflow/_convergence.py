@@ -5,13 +5,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import DataError
-from ..estimators._evidence import frame_for, square_sums, summaries
-from ..kernels._summary import capacities, combine
-from ..samples._engine import Engine
-from ..samples._look import first_look
-from ..samples._samples import Samples
+from ..estimators import frame_for, square_sums, summaries
+from ..kernels import capacities, combine
+from ..samples import Engine, Samples, first_look
 from ..typing import ArrayLike, Floats, Integers
 
 # Points of a curve for which no sizes are given.

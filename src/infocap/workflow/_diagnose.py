@@ -8,13 +8,11 @@ import numpy as np
 
 from .._formatting import counted
 from .._validation import answers_unknown_parameters
-from ..basis._delayed import delayed_basis
-from ..basis._product import ProductBasis, lowest, product_basis
+from ..basis import ProductBasis, delayed_basis, lowest, product_basis
 from ..designs import planned_inputs
-from ..diagnostics._checks import DATA, NEEDS, WITH_MEMORY
-from ..diagnostics._stretch import FUNCTIONS
+from ..diagnostics import DATA, FUNCTIONS, NEEDS, WITH_MEMORY
 from ..errors import Check, DataError, DataWarning, ParameterError
-from ..recording._recording import Recording
+from ..recording import Recording
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
 from ._from_recording import estimate_recording

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._validation import answers_unknown_parameters, made_by, yes_or_no
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..designs import draw, draw_weighted, needs_weights
 from ..errors import Check, ParameterError
-from ..estimators._method import Estimator
-from ..estimators._pipeline import find_method
-from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
-from ..systems._measure import measure
+from ..estimators import Estimator, find_method
+from ..recording import Recording
+from ..result import CapacityResult
+from ..systems import measure
 from ..typing import ArrayLike, System
 from ._from_arrays import EstimateOptions, estimate_arrays
 from ._from_recording import estimate_recording

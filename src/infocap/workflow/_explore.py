@@ -13,18 +13,20 @@ import scipy
 from .._arrays import array_namespace, as_like, to_numpy
 from .._formatting import with_error
 from .._validation import answers_unknown_parameters, probability, whole_number
-from ..basis._classical import find_families
-from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
-from ..basis._family import Family
+from ..basis import DelayedBasis, Family, count_terms, find_families, joined, list_terms, sort_terms
 from ..errors import Check, DataError, DataWarning, warn
-from ..estimators._evidence import Evidence
-from ..estimators._fit import inverse_root, pieces, products
-from ..estimators._pipeline import gather_evidence
-from ..estimators._sequence import LEAST_SAMPLES, fitted
-from ..kernels._summary import TINY, benjamini_hochberg
-from ..result._capacity_result import CapacityResult
-from ..samples._runs import has_runs
-from ..samples._samples import Samples
+from ..estimators import (
+    LEAST_SAMPLES,
+    Evidence,
+    fitted,
+    gather_evidence,
+    inverse_root,
+    pieces,
+    products,
+)
+from ..kernels import TINY, benjamini_hochberg
+from ..result import CapacityResult
+from ..samples import Samples, has_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 

@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..errors import DataError
-from ..estimators._cost import byte_count
-from ..estimators._evidence import Evidence
-from ..estimators._method import Estimator, Method
-from ..estimators._pipeline import conclude, evidence_of, find_method
-from ..result._capacity_result import CapacityResult
-from ..samples._engine import Engine, chosen_executor
-from ..samples._samples import Samples
+from ..estimators import Estimator, Evidence, Method, byte_count, conclude, evidence_of, find_method
+from ..result import CapacityResult
+from ..samples import Engine, Samples, chosen_executor
 from ..typing import ArrayLike
 from ._choose import choose_basis, note_about_choice
 from ._provenance import with_provenance

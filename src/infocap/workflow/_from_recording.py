@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..designs import weights_at
-from ..dimension._drift import MIN_REFERENCES, motion_of_reference
-from ..dimension._spectra import indicator
+from ..dimension import MIN_REFERENCES, indicator, motion_of_reference
 from ..errors import Check, DataWarning, InfocapError, warn
-from ..estimators._pipeline import conclude
-from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult, Drift, Factors
-from ..samples._sources import Labelled
-from ..samples._table import Table
+from ..estimators import conclude
+from ..recording import Recording
+from ..result import CapacityResult, Drift, Factors
+from ..samples import Labelled, Table
 from ..typing import ArrayLike, Floats
 from ._choose import choose_basis, note_about_choice
 from ._from_arrays import EstimateOptions, gather_from_arrays

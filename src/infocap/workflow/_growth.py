@@ -13,9 +13,8 @@ import numpy as np
 
 from .._threads import all_cores
 from ..errors import InfocapError
-from ..estimators._evidence import Evidence, gather
-from ..estimators._method import Estimate, Method
-from ..result._capacity_result import CapacityResult, Growth
+from ..estimators import Estimate, Evidence, Method, gather
+from ..result import CapacityResult, Growth
 from ..typing import Integers
 
 # Four times as many samples halve an error bar, so that neighbouring points of the curve can be told apart.

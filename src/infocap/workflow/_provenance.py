@@ -9,8 +9,8 @@ from typing import Any
 
 from .._version import __version__
 from ..designs import design_fingerprint
-from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
+from ..recording import Recording
+from ..result import CapacityResult
 
 
 def provenance(recording: Recording | None = None) -> dict[str, Any]:

@@ -18,13 +18,12 @@ from .._files import axis_values, replaced
 from .._formatting import with_error
 from .._validation import answers_unknown_parameters, made_by, whole_number, yes_or_no
 from .._version import __version__
-from ..basis._product import ProductBasis
+from ..basis import ProductBasis
 from ..designs import block_count
 from ..errors import DataError, ParameterError
-from ..estimators._method import Estimator
-from ..result._capacity_result import CapacityResult
-from ..result._files import load_result
-from ..samples._engine import chosen_executor, is_client
+from ..estimators import Estimator
+from ..result import CapacityResult, load_result
+from ..samples import chosen_executor, is_client
 from ..typing import Floats, System
 from ._estimate import probe
 

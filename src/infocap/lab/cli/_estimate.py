@@ -10,19 +10,14 @@ import click
 import numpy as np
 
 from ..._formatting import counted, duration, size
-from ...basis._classical import find_families, inputs
-from ...basis._delayed import delayed_basis
-from ...basis._family import Family
-from ...basis._product import ProductBasis
+from ...basis import Family, ProductBasis, delayed_basis, find_families, inputs
 from ...errors import DataError, ParameterError
-from ...estimators import METHODS
-from ...estimators._cost import cost
-from ...recording._recording import Recording
+from ...estimators import METHODS, cost
+from ...recording import Recording
+from ...workflow import choose_basis, provenance, rows_of
 from ...workflow import estimate as estimate_capacities
 from ...workflow import explore as search_functions
-from ...workflow._choose import choose_basis
-from ...workflow._from_recording import provenance, rows_of
-from ..experiment._plan import Plan
+from ..experiment import Plan
 from ._outputs import EstimateOutput
 from ._summary import summary
 from ._terminal import (

@@ -7,10 +7,10 @@ import click
 
 from ..._files import replaced
 from ..._formatting import counted, listed
-from ...basis._product import ProductBasis
+from ...basis import ProductBasis
 from ...errors import Check, DataError, ParameterError
-from ...recording._recording import Recording
-from ...result._files import is_result, load_result
+from ...recording import Recording
+from ...result import is_result, load_result
 from ...workflow import Diagnosis
 from ...workflow import compare as compare_results
 from ...workflow import diagnose as diagnose_recording
@@ -257,7 +257,7 @@ def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
     """Show a result as one HTML page, which needs no network."""
-    from ..report._page import save  # with matplotlib, which is slow to import
+    from ..report import save  # with matplotlib, which is slow to import
 
     refuse_other_page(output, (".html", ".htm"))
     path = save(load_result(result), output, title)
@@ -285,7 +285,7 @@ def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, 
     A page holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as a RESULT. A
     picture is for a talk.
     """
-    from ..report._card import card as save_card  # with matplotlib, which is slow to import
+    from ..report import card as save_card  # with matplotlib, which is slow to import
 
     refuse_other_page(output, (".html", ".svg"))
     path = save_card(load_result(result), output, title, dict(about))
@@ -298,7 +298,7 @@ def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, 
 @click.option("--title", default="Gallery of devices", help="Headline of the page.")
 def gallery(folder: Path, output: Path, title: str) -> None:
     """Compare the devices whose cards or results lie in FOLDER."""
-    from ..report._card import gallery as save_gallery  # with matplotlib, which is slow to import
+    from ..report import gallery as save_gallery  # with matplotlib, which is slow to import
 
     refuse_other_page(output, (".html",))
     names = save_gallery(folder, output, title)

@@ -14,13 +14,20 @@ import numpy as np
 
 from ..._formatting import HALF_WIDTH_95, decimals, with_error
 from ...errors import ParameterError
-from ...result._capacity_result import CapacityResult, Growth
-from ..experiment import _acquire
-from ..experiment._instrument import MISTAKES, in_one_line, simulated
-from ..experiment._plan import Plan
-from ..experiment._status import Status, counts, pace, status
-from ..experiment._store import Store
-from ..files._read import STORES, read
+from ...result import CapacityResult, Growth
+from ..experiment import (
+    MISTAKES,
+    Plan,
+    Status,
+    Store,
+    _acquire,
+    counts,
+    in_one_line,
+    pace,
+    simulated,
+    status,
+)
+from ..files import STORES, read
 from ._outputs import refuse_existing, refuse_place
 from ._terminal import (
     EXIT_BAD_DATA,
@@ -185,7 +192,7 @@ def watch(store: Path, once: bool, until: float, web: bool, port: int) -> None:
 
 
 def _watch_in_browser(store: Path, until: float, port: int) -> None:
-    from ..report._live import live  # with matplotlib, which is slow to import
+    from ..report import live  # with matplotlib, which is slow to import
 
     with live(store, until=until, port=port) as address:
         echo(f"The report of {store}, live, for browsers of this machine: {address}")

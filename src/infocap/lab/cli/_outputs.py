@@ -12,9 +12,8 @@ import click
 
 from ..._validation import did_you_mean, positive
 from ...errors import DataError, ParameterError
-from ...recording._save import WRITERS
-from ...result._capacity_result import CapacityResult
-from ...result._files import is_result
+from ...recording import WRITERS
+from ...result import CapacityResult, is_result
 from ._terminal import FILE, check_lines, echo, exit_with_warnings, is_warning, option, say
 
 PICTURE_SUFFIXES = (".png", ".pdf", ".svg")

@@ -8,15 +8,12 @@ import click
 
 from ..._formatting import counted, duration, size, with_error
 from ..._validation import positive, whole_number
-from ...basis._product import ProductBasis
+from ...basis import ProductBasis
 from ...errors import ParameterError
-from ...estimators import METHODS
-from ...estimators._cost import cost
-from ...result._capacity_result import CapacityResult
-from ...result._files import load_result
-from ...theory._bound import efficiency_bound
-from ...theory._forecast import Forecast, forecast, forecast_from
-from ..experiment._plan import Plan
+from ...estimators import METHODS, cost
+from ...result import CapacityResult, load_result
+from ...theory import Forecast, efficiency_bound, forecast, forecast_from
+from ..experiment import Plan
 from ._estimate import EstimateOptions, InputOptions, family_and_domain, read_delays
 from ._outputs import refuse_existing
 from ._terminal import (

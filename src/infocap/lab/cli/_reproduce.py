@@ -21,12 +21,12 @@ import numpy as np
 
 from ..._files import replaced, save_dataset
 from ..._version import __version__
-from ...basis._product import product_basis
+from ...basis import product_basis
 from ...designs import block_count, draw
 from ...errors import DataError, ParameterError
 from ...estimators import METHODS
-from ...photonics._system import FibreSystem
-from ...recording._recording import Recording
+from ...photonics import FibreSystem
+from ...recording import Recording
 from ._outputs import refuse_existing
 from ._terminal import EXIT_INTERRUPTED, FILE, FORCE, NameChoice, echo
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._formatting import counted, decimals, listed, with_error
-from ...recording._recording import Recording
-from ...result._capacity_result import CapacityResult
-from ..experiment._plan import Plan
+from ...recording import Recording
+from ...result import CapacityResult
+from ..experiment import Plan
 
 # The longest bar of a table, in characters. It leaves room for the numbers on a line of 80.
 MAX_BAR_LENGTH = 30

@@ -15,8 +15,8 @@ import click
 
 from ..._validation import did_you_mean
 from ...errors import Check, DataWarning, printable
-from ...recording._recording import Recording
-from ..files._read import read
+from ...recording import Recording
+from ..files import read
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)  # a file or a folder, because some formats are folders

@@ -15,8 +15,8 @@ from typing import Any
 
 from ..._validation import number, positive, whole_number
 from ...errors import DataError, InfocapError
-from ...recording._recording import Recording
-from ...systems._measure import parameters
+from ...recording import Recording
+from ...systems import parameters
 from ._instrument import MISTAKES, Instrument, in_one_line
 from ._lock import acquisition_lock
 from ._measurement import Kind, Measurement

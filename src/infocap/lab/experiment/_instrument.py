@@ -11,9 +11,8 @@ import numpy as np
 
 from ..._validation import Checked, Count, Finite, NotNegative
 from ...errors import ParameterError
-from ...photonics._system import FibreSystem
-from ...systems._measure import measure
-from ...systems._reservoirs import EchoState
+from ...photonics import FibreSystem
+from ...systems import EchoState, measure
 from ...typing import ArrayLike, Floats
 from ._plan import BENCH, Plan
 

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 
-from ...recording._recording import DARK, NOISE, REFERENCE
+from ...recording import DARK, NOISE, REFERENCE
 from ...typing import Floats
 
 

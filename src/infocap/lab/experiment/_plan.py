@@ -12,9 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..._validation import number, one_of, whole_number, yes_or_no
-from ...basis._delayed import delayed_basis
-from ...basis._family import Family, describe
-from ...basis._product import ProductBasis, product_basis
+from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
     DESIGNS,
     block_count,
@@ -24,7 +22,7 @@ from ...designs import (
     weights_at,
 )
 from ...errors import ParameterError, warn
-from ...recording._save import to_json
+from ...recording import to_json
 from ...typing import Floats
 from ._plan_file import read_toml, refuse_incomplete, write_csv, write_toml
 from ._schedule import Schedule, make_schedule

@@ -14,8 +14,7 @@ import numpy as np
 from ..._files import replaced
 from ..._validation import one_of
 from ...errors import DataError, ParameterError
-from ...recording._recording import input_columns
-from ...recording._save import PLAN
+from ...recording import PLAN, input_columns
 
 if TYPE_CHECKING:
     from ._plan import Plan

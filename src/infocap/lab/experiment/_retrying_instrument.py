@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._validation import whole_number
 from ...errors import DataError, ParameterError, warn
-from ...systems._measure import parameters
+from ...systems import parameters
 from ._instrument import MISTAKES, in_one_line
 from ._measurement import Kind, Measurement
 from ._plan import Plan

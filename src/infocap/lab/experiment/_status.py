@@ -12,9 +12,9 @@ from ..._files import blame
 from ..._formatting import duration
 from ..._validation import positive
 from ...errors import Check, DataError, DataWarning, InfocapError
-from ...recording._recording import Recording
-from ...result._capacity_result import CapacityResult
-from ...workflow._from_recording import estimate_recording
+from ...recording import Recording
+from ...result import CapacityResult
+from ...workflow import estimate_recording
 from ._lock import is_locked
 from ._measurement import Kind
 from ._plan import Plan
@@ -208,9 +208,7 @@ def _estimate_is_due(n_samples: int, plan: Plan, earlier_result: CapacityResult 
     return n_samples >= min(MIN_GROWTH * earlier_result.n_samples, plan.n_samples)
 
 
-def estimate_now(
-    recording: Recording, plan: Plan
-) -> tuple[CapacityResult | None, str]:
+def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | None, str]:
     """Estimate capacities of what there is; return the result, or None and the reason.
 
     Gaps are left out, and complex readouts are split in two.

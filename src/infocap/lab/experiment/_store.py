@@ -18,7 +18,7 @@ from ..._files import blame, replaced, sync
 from ..._validation import one_of
 from ..._version import __version__
 from ...errors import DataError, ParameterError, warn
-from ...recording._recording import Recording
+from ...recording import Recording
 from ...typing import ArrayLike, Floats
 from ._measurement import Kind, Measurement
 from ._plan import Plan

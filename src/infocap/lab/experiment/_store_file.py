@@ -16,8 +16,7 @@ import numpy as np
 from ..._files import blame
 from ..._formatting import listed
 from ...errors import Check, DataError
-from ...recording._assemble import by_index
-from ...recording._recording import DARK, Recording
+from ...recording import DARK, Recording, by_index
 from ._measurement import Kind, Measurement
 from ._schedule import Schedule, join_schedules
 from ._store_row import (

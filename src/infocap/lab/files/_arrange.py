@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Check, DataError, ParameterError
-from ...recording._assemble import by_index, whole_numbers
-from ...recording._recording import Recording
+from ...recording import Recording, by_index, whole_numbers
 from ...typing import ArrayLike, Floats, Integers
 
 AXES = ("samples", "averages", "channels")

@@ -21,7 +21,7 @@ import numpy as np
 from ..._files import ArrayFile, StoredArray, blame, read_text, readable, refuse_too_large
 from ..._hdf5 import open_hdf5
 from ...errors import DataError, ParameterError
-from ...samples._sources import Hdf5Rows
+from ...samples import Hdf5Rows
 
 # The name of the array in a file that holds a single array without a name.
 SINGLE_ARRAY = "array"

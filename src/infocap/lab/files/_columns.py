@@ -20,8 +20,7 @@ import numpy as np
 
 from ..._formatting import listed
 from ...errors import Check, DataError
-from ...recording._assemble import whole_numbers
-from ...recording._save import PLAN, PLANNED
+from ...recording import PLAN, PLANNED, whole_numbers
 from ...typing import Floats
 from ._arrange import Rows, along_axes
 from ._names import (

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import Check, DataError, ParameterError
-from ...recording._recording import Recording
-from ...samples._runs import Joined
-from ...samples._table import Table
+from ...recording import Recording
+from ...samples import Joined, Table
 from ...typing import ArrayLike, Floats, Integers
 
 # What all files must agree in, where they tell it.

@@ -5,9 +5,7 @@ from typing import Any
 
 from ..._files import ArrayFile, blame
 from ...errors import Check, DataError
-from ...recording._assemble import whole_numbers
-from ...recording._recording import DIMENSIONS, NAMES, Recording
-from ...recording._save import FORMAT, UNITS
+from ...recording import DIMENSIONS, FORMAT, NAMES, UNITS, Recording, whole_numbers
 
 REQUIRED_ARRAYS = ("inputs", "readouts", "design_index")
 

@@ -9,7 +9,7 @@ from ..._files import ArrayFile
 from ..._validation import one_of
 from ...designs import design_fingerprint
 from ...errors import Check, DataError
-from ...recording._recording import Recording
+from ...recording import Recording
 from ...typing import ArrayLike
 from ._arrange import Rows, as_table, oriented_as_readouts, to_recording
 from ._folder import is_folder, rows_of_folder

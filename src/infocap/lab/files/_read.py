@@ -14,9 +14,9 @@ from pathlib import Path
 from ..._files import ArrayFile
 from ..._validation import one_of, yes_or_no
 from ...errors import ParameterError
-from ...recording._recording import Recording
-from ..experiment._store_file import MAGIC, read_entries
-from ..experiment._store_file import to_recording as recording_of_store
+from ...recording import Recording
+from ..experiment import MAGIC, read_entries
+from ..experiment import to_recording as recording_of_store
 from ._arrange import to_recording
 from ._folder import is_folder
 from ._join import join

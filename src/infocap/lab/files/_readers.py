@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..._files import blame, readable
 from ...errors import DataError, ParameterError
-from ...recording._recording import Recording
+from ...recording import Recording
 from ._options import ReadOptions
 
 ENTRY_POINT_GROUP = "infocap.readers"

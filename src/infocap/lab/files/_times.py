@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 
 from ...typing import Floats
-from ..experiment._store_file import LATEST_S
+from ..experiment import LATEST_S
 
 MILLI = 1000
 

@@ -17,8 +17,7 @@ from ..._validation import one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
-from ...result._capacity_result import CapacityResult
-from ...result._files import SUFFIXES, is_result, load_result
+from ...result import SUFFIXES, CapacityResult, is_result, load_result
 from . import _figures, _tables
 from ._html import Markup, element, fill_template, fixed, join, table_row, with_error
 from ._page import (

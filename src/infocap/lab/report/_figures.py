@@ -18,9 +18,16 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 from matplotlib.figure import Figure
 
 from ..._formatting import counted, percent, rounded, short
-from ...plot import _run, capacity_by_delay, memory_function
-from ...plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
-from ...result._capacity_result import CapacityResult
+from ...plot import (
+    _run,
+    capacity_bars,
+    capacity_by_delay,
+    capacity_matrix,
+    errors_by_degree,
+    memory_function,
+    stacks,
+)
+from ...result import CapacityResult
 from ._html import (
     Markup,
     element,

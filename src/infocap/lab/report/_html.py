@@ -13,8 +13,8 @@ from importlib.resources import files
 from string import Template
 
 from ... import _formatting
-from ...basis._family import FAMILIES
-from ...result._capacity_result import CapacityResult
+from ...basis import FAMILIES
+from ...result import CapacityResult
 
 # Control characters, and characters that reverse the direction of writing. The latter could make
 # one text look like another.

@@ -10,8 +10,8 @@ from threading import Lock, Thread
 
 from ..._formatting import percent
 from ...errors import Check, InfocapError
-from ...result._capacity_result import CapacityResult
-from ..experiment._status import Status, counts, pace, status
+from ...result import CapacityResult
+from ..experiment import Status, counts, pace, status
 from ._html import Markup, element, fill_template, fixed, join
 from ._page import embedded_numbers, page_body, whole_page
 

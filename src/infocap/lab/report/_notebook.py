@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from ..._formatting import name_and_unit
-from ...basis._product import ProductBasis
+from ...basis import ProductBasis
 from ...plot import compare
-from ...recording._recording import Recording
-from ...result._capacity_result import CapacityResult
-from ...workflow._compare import Comparison
-from ..experiment._plan import Plan
+from ...recording import Recording
+from ...result import CapacityResult
+from ...workflow import Comparison
+from ..experiment import Plan
 from ._figures import bars, delays, drawing, matrix
 from ._html import Markup, element, markup, read_asset, with_minus
 

@@ -16,8 +16,7 @@ from ..._formatting import counted, decimals, short
 from ..._validation import one_of
 from ..._version import __version__
 from ...errors import DataError, ParameterError
-from ...result._capacity_result import CapacityResult, per_term
-from ...result._files import attributes, extras
+from ...result import CapacityResult, attributes, extras, per_term
 from ...typing import Integers
 from . import _figures, _tables
 from ._html import (

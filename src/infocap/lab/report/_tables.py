@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._formatting import listed, name_and_unit
 from ...estimators import METHODS
-from ...plot._capacity import KINDS, errors_by_degree, stacks
-from ...result._capacity_result import CapacityResult
+from ...plot import KINDS, errors_by_degree, stacks
+from ...result import CapacityResult
 from ._html import (
     Markup,
     describe_basis,
