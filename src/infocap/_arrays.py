@@ -46,12 +46,12 @@ def _library(array: Any) -> str:
     return type(array).__module__.split(".")[0]
 
 
-def on_host(array: Any) -> bool:
+def is_on_host(array: Any) -> bool:
     """Return whether an array is in the processor's memory, as NumPy arrays are."""
     return isinstance(array, np.ndarray)
 
 
-def on_device(array: Any) -> bool:
+def is_on_device(array: Any) -> bool:
     """Return whether an array belongs to a library that computes with it where it is."""
     return _library(array) in DEVICE_LIBRARIES and hasattr(array, "shape")
 
@@ -63,13 +63,13 @@ def contiguous(array: Any) -> Any:
     return array_namespace(array).asarray(array, copy=True)
 
 
-def as_like(values: Any, like: Any) -> Any:
+def to_library_of(values: Any, like: Any) -> Any:
     """Convert a NumPy array to the library, device and precision of the array `like`.
 
     An array that is on a device stays as it is.
     """
-    if not on_host(values):
-        if on_device(values):
+    if not is_on_host(values):
+        if is_on_device(values):
             return values
         values = np.asarray(values)
 
@@ -77,7 +77,7 @@ def as_like(values: Any, like: Any) -> Any:
         is_complex = values.dtype.kind == "c"
         values = values.astype(np.complex64 if is_complex else np.float32)
 
-    if on_host(like):
+    if is_on_host(like):
         return values
     xp = array_namespace(like)
     if _library(like) == "torch":
@@ -92,7 +92,7 @@ def _dtype_name(array: Any) -> str:
 
 def to_numpy(array: Any) -> Any:
     """Convert any array to NumPy; a NumPy array is returned as it is."""
-    if on_host(array):
+    if is_on_host(array):
         return array
     if hasattr(array, "get"):  # CuPy
         array = array.get()
@@ -110,21 +110,21 @@ def take_rows(array: Any, rows: Any) -> Any:
 
     `rows` are indices that are not negative, in an array of the same library.
     """
-    if on_host(array):
+    if is_on_host(array):
         return array[rows]
     if _library(array) == "torch":
         return array.index_select(0, rows)  # `take` would search for negative indices first.
     return array_namespace(array).take(array, rows, axis=0)
 
 
-def times(many: Any, few: Any) -> Any:
+def multiply_tall(many: Any, few: Any) -> Any:
     """Return the product of a tall matrix and a matrix of few columns, in the fastest order."""
-    if on_host(many):
+    if is_on_host(many):
         return many @ few
     return (contiguous(few.T) @ many.T).T
 
 
-def multiplier(like: Any) -> Callable[..., Any] | None:
+def multiply_function(like: Any) -> Callable[..., Any] | None:
     """Return the library's ``multiply(a, b, out=...)``, or None where it has no `out`."""
     library = _library(like)
     if library not in LIBRARIES_WITH_OUT:
@@ -139,7 +139,7 @@ def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
     It consists of NaN where that matrix is not positive definite.
     """
     try:
-        if on_host(matrix):
+        if is_on_host(matrix):
             return _cholesky_on_host(matrix, plus)
         return _cholesky_on_device(matrix, plus)
     except np.linalg.LinAlgError:
@@ -160,7 +160,7 @@ def _cholesky_on_device(matrix: Any, plus: Any) -> Any:
     xp = array_namespace(matrix)
     if not np.isscalar(plus):
         identity = xp.eye(matrix.shape[0], dtype=matrix.dtype, device=matrix.device)
-        matrix = matrix + identity * as_like(plus, matrix)
+        matrix = matrix + identity * to_library_of(plus, matrix)
     if _library(matrix) == "torch":
         # This variant reports failure on the device, so that the processor need not wait.
         factor, failed = xp.linalg.cholesky_ex(matrix)
@@ -170,7 +170,7 @@ def _cholesky_on_device(matrix: Any, plus: Any) -> Any:
 
 def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
     """Return C^-1 right for a lower triangle C, or C^-T right when `transposed`."""
-    if on_host(lower):
+    if is_on_host(lower):
         from scipy.linalg import solve_triangular
 
         return solve_triangular(lower, right, lower=True, trans=int(transposed), check_finite=False)
@@ -185,9 +185,9 @@ def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
     return xp.linalg.solve(matrix, right)
 
 
-def inverse_of_triangle(triangle: Any) -> Any:
+def invert_triangle(triangle: Any) -> Any:
     """Return the inverse of an upper triangle without zeros on its diagonal."""
-    if on_host(triangle):
+    if is_on_host(triangle):
         from scipy.linalg.lapack import dtrtri
 
         return dtrtri(triangle)[0]
@@ -196,18 +196,18 @@ def inverse_of_triangle(triangle: Any) -> Any:
     return solve_triangle(triangle.T, identity, transposed=True)
 
 
-def transforms(array: Any) -> Any:
+def fourier_module(array: Any) -> Any:
     """Return a module with `fft`, `ifft`, `rfft` and `irfft`, which keep an array's precision."""
-    if on_host(array):
+    if is_on_host(array):
         import scipy.fft
 
         return scipy.fft  # Older versions of NumPy turn single precision into double.
     return array_namespace(array).fft
 
 
-def rotation(phase: Any) -> Any:
+def unit_phasors(phase: Any) -> Any:
     """Return exp(i phase) as complex numbers of the phase's precision."""
-    if on_host(phase):
+    if is_on_host(phase):
         out = np.empty(phase.shape, dtype=np.result_type(phase, np.complex64))
         np.cos(phase, out=out.real)
         np.sin(phase, out=out.imag)

@@ -2,11 +2,11 @@
 
 Three things that every format of file has in common:
 
-- reading: `readable`, `blame` and `refuse_too_large` turn whatever goes wrong into one `DataError`;
+- reading: `readable_path`, `as_data_error` and `refuse_too_large` turn whatever goes wrong into one `DataError`;
 - arrays: a format opens its file as an `ArrayFile` of `StoredArray`, whose values are read when
   they are asked for;
-- writing: `replaced` writes beside the old file and takes its place at the end, `save_dataset` does
-  so for NetCDF4, and `seal` appends a checksum that `sealed` verifies.
+- writing: `write_whole` writes beside the old file and takes its place at the end, `save_dataset` does
+  so for NetCDF4, and `seal` appends a checksum that `has_checksum` verifies.
 """
 
 import errno
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._formatting import listed
+from ._formatting import shortened_list
 from .errors import DataError, InfocapError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ MEMORY_BYTES_PER_TEXT_BYTE = 26
 # Bytes of memory that a string takes at least, whatever its type in the file says.
 MIN_STRING_BYTES = 64
 # The kinds of NumPy types that are numbers: Boolean, signed, unsigned, float, complex.
-NUMBERS = "biufc"
+NUMERIC_KINDS = "biufc"
 
 # The last line of a file that infocap wrote: the CRC-32 of all bytes before it. HDF5 reads nothing
 # beyond its own end.
@@ -48,7 +48,7 @@ CHECKSUM_LINE = b"# infocap crc32 %08x\n"
 CHECKSUM_LINE_BYTES = 25
 # The attribute that says that the file ended in such a line. Where the line is missing, the file
 # was cut short or changed by another program.
-SEALED = "infocap_checksum"
+CHECKSUM_ATTRIBUTE = "infocap_checksum"
 CHECKSUM_BLOCK_BYTES = 1 << 24
 
 # Bytes that names and attributes of a NetCDF file take beside its arrays, and the share that chunks
@@ -60,7 +60,7 @@ NETCDF_CHUNK_SHARE = 10  # one part in so many
 # Reading
 
 
-def readable(path: Path, folder: bool = False) -> Path:
+def readable_path(path: Path, folder: bool = False) -> Path:
     """Return the path of a file or folder that can be read; refuse anything else."""
     wanted = "a folder" if folder else "a file"
     try:
@@ -91,7 +91,7 @@ def _kind_of_path(path: Path) -> str:
 
 
 @contextmanager
-def blame(path: Path, kind: str) -> Iterator[None]:
+def as_data_error(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a library raises about a file into one DataError that names the file."""
     try:
         yield
@@ -109,7 +109,7 @@ def blame(path: Path, kind: str) -> Iterator[None]:
 def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int) -> None:
     """Refuse an array that would not fit into memory, before anything is allocated."""
     n_bytes = math.prod(shape) * max(itemsize, 1)
-    if n_bytes > MAX_MEMORY_FRACTION * memory():
+    if n_bytes > MAX_MEMORY_FRACTION * available_memory():
         raise DataError(
             f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than "
             f"{MAX_MEMORY_FRACTION:.0%} of memory; it is damaged, or must be read in parts with "
@@ -119,12 +119,12 @@ def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int)
 
 def read_text(path: Path) -> bytes:
     """Read a file of text, unless its cells would not fit into memory."""
-    n_bytes = readable(path).stat().st_size
+    n_bytes = readable_path(path).stat().st_size
     refuse_too_large(path, "text", (n_bytes,), MEMORY_BYTES_PER_TEXT_BYTE)
     return path.read_bytes()
 
 
-def memory() -> float:
+def available_memory() -> float:
     """Return the bytes that this process may use, of the machine, its container or its limit."""
     limits = []
     if hasattr(os, "sysconf"):
@@ -175,7 +175,7 @@ class StoredArray:
     @property
     def is_numeric(self) -> bool:
         """Whether the values are plain numbers."""
-        return self.dtype.kind in NUMBERS
+        return self.dtype.kind in NUMERIC_KINDS
 
     @property
     def unit(self) -> str:
@@ -202,13 +202,13 @@ class ArrayFile:
 
     def __str__(self) -> str:
         shapes = [f"{name} {array.shape}" for name, array in self.arrays.items()]
-        return listed(shapes, 20) or "no arrays"
+        return shortened_list(shapes, 20) or "no arrays"
 
     def numbers(self, name: str) -> np.ndarray:
         """Read an array of numbers."""
         array = self._whole_array(name)
         refuse_too_large(self.path, name, array.shape, array.dtype.itemsize)
-        with blame(self.path, self.kind):
+        with as_data_error(self.path, self.kind):
             values = np.asarray(array.load())
         return plain_numbers(values)
 
@@ -217,7 +217,7 @@ class ArrayFile:
         array = self._whole_array(name)
         if array.rows is None or len(array.shape) != 2 or array.dtype.kind not in "iuf":
             return self.numbers(name)
-        with blame(self.path, self.kind):
+        with as_data_error(self.path, self.kind):
             return array.rows()
 
     def text(self, name: str) -> list[str]:
@@ -225,7 +225,7 @@ class ArrayFile:
         array = self.arrays[name]
         itemsize = max(array.dtype.itemsize, MIN_STRING_BYTES)
         refuse_too_large(self.path, name, array.shape, itemsize)
-        with blame(self.path, self.kind):
+        with as_data_error(self.path, self.kind):
             values = np.ravel(array.load()).tolist()
             return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
 
@@ -261,7 +261,7 @@ def axis_values(values: Sequence[Any]) -> np.ndarray:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def write_whole(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to; it takes the place of `path` once it is complete."""
     if not path.parent.exists():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
@@ -290,11 +290,11 @@ def sync(path: Path) -> None:
 
 def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None = None) -> None:
     """Write a NetCDF4 file with a checksum; an interrupted write leaves the former file."""
-    marked = data.assign_attrs({SEALED: "crc32 of all but the last line"})
-    with replaced(path) as temporary:
+    marked = data.assign_attrs({CHECKSUM_ATTRIBUTE: "crc32 of all but the last line"})
+    with write_whole(path) as temporary:
         _refuse_full_disk(temporary, data.nbytes)
         marked.to_netcdf(temporary, engine="h5netcdf", encoding=encoding or {})
-        seal(temporary)
+        append_checksum(temporary)
 
 
 def _refuse_full_disk(path: Path, n_bytes: int) -> None:
@@ -314,7 +314,7 @@ def _refuse_full_disk(path: Path, n_bytes: int) -> None:
 # Checksums
 
 
-def seal(path: Path) -> None:
+def append_checksum(path: Path) -> None:
     """Append the checksum of a file as its last line."""
     with path.open("ab") as file:
         file.write(CHECKSUM_LINE % checksum(path, file.tell()))
@@ -329,21 +329,21 @@ def checksum(path: Path, stop: int) -> int:
     return crc
 
 
-def sealed(path: Path) -> bool:
+def has_checksum(path: Path) -> bool:
     """Whether a file ends in its checksum; refuse a file whose checksum does not agree."""
     state = path.stat()
     agrees = _checksum_agrees(path, state.st_size, state.st_mtime_ns)
     if agrees is False:
-        raise changed(path)
+        raise checksum_error(path)
     return agrees is not None
 
 
-def changed(path: Path) -> DataError:
+def checksum_error(path: Path) -> DataError:
     """Return the error for a file whose checksum does not agree."""
     return DataError(
         f"{path} is damaged or cut short, or another program changed it: its checksum does not "
         "agree; take another copy, or if it was changed on purpose, delete its attribute "
-        f"'{SEALED}'."
+        f"'{CHECKSUM_ATTRIBUTE}'."
     )
 
 

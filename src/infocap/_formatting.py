@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def size(n_bytes: float) -> str:
+def memory_size(n_bytes: float) -> str:
     """Return an amount of memory in MB, or in GB from 1 GB on.
 
     >>> size(2.1e7), size(1.2e9)
@@ -81,10 +81,10 @@ def with_error(value: float, error: float | None, width: float = 1.0) -> str:
     if not error or not np.isfinite(error):
         return f"{value:z.{DECIMALS_WITHOUT_ERROR}f}"
     digits = decimals(error)
-    return f"{value:z.{digits}f} ± {above_zero(width * error, digits)}"
+    return f"{value:z.{digits}f} ± {positive_or_bound(width * error, digits)}"
 
 
-def above_zero(value: float, digits: int) -> str:
+def positive_or_bound(value: float, digits: int) -> str:
     """Return a positive value with this many decimals, or the smallest number that has them as its bound.
 
     >>> above_zero(0.034, 2), above_zero(0.0004, 2)
@@ -152,7 +152,7 @@ def name_and_unit(text: str) -> tuple[str, str]:
     return match[1], match[2] or match[3] or ""
 
 
-def listed(names: Sequence[str], most: int = 5) -> str:
+def shortened_list(names: Sequence[str], most: int = 5) -> str:
     """Return the first few names, at most `most`, and how many more there are.
 
     >>> listed(["a", "b", "c"], most=2)

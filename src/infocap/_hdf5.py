@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from ._files import (
-    NUMBERS,
-    SEALED,
+    CHECKSUM_ATTRIBUTE,
+    NUMERIC_KINDS,
     ArrayFile,
     StoredArray,
-    blame,
-    changed,
-    readable,
+    as_data_error,
+    checksum_error,
+    has_checksum,
+    readable_path,
     refuse_too_large,
-    sealed,
 )
 from .errors import DataError
 
@@ -34,7 +34,7 @@ CLASSIC_NETCDF = b"CDF"
 COMPLEX_FIELDS = (("real", "imag"), ("r", "i"))
 # What our attribute "parts" says where the last axis is (real, imaginary): NetCDF has no complex
 # numbers.
-PARTS = "re, im"
+COMPLEX_PARTS = "re, im"
 # Attributes of packed numbers in NetCDF (CF conventions).
 PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 MISSING_VALUE_ATTRIBUTES = ("_FillValue", "missing_value")
@@ -62,8 +62,8 @@ def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[Array
     """
     import h5py
 
-    _refuse_classic_netcdf(readable(path))
-    is_as_written = sealed(path)
+    _refuse_classic_netcdf(readable_path(path))
+    is_as_written = has_checksum(path)
     kind = FORMAT_NAMES.get(path.suffix.lower(), "HDF5")
     arrays: dict[str, StoredArray] = {}
 
@@ -75,9 +75,9 @@ def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[Array
         if not str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
             arrays[name] = _describe(path, name, member, attributes, row_source)
 
-    with blame(path, kind), h5py.File(path, "r") as file:
-        if SEALED in file.attrs and not is_as_written:
-            raise changed(path)
+    with as_data_error(path, kind), h5py.File(path, "r") as file:
+        if CHECKSUM_ATTRIBUTE in file.attrs and not is_as_written:
+            raise checksum_error(path)
         file.visititems(add)
         yield ArrayFile(path, kind, arrays, _attributes(file, file.attrs))
 
@@ -97,7 +97,7 @@ def _describe(
 ) -> StoredArray:
     """Say what the values of a data set are once they are read, and how to read them."""
     shape = tuple(int(length) for length in dataset.shape or ())
-    if attributes.get("parts") == PARTS:
+    if attributes.get("parts") == COMPLEX_PARTS:
         shape = shape[:-1]
     if "MATLAB_class" in attributes:
         shape = shape[::-1]
@@ -126,7 +126,7 @@ def _dtype_of_values(dataset: Any, attributes: dict[str, Any]) -> np.dtype[Any]:
         dtype = dataset.dtype
     if dtype.names in COMPLEX_FIELDS:
         return np.result_type(dtype[0], np.complex64)
-    if attributes.get("parts") == PARTS:
+    if attributes.get("parts") == COMPLEX_PARTS:
         return np.result_type(dtype, np.complex64)
     if h5py.check_string_dtype(dtype) is not None or attributes.get("MATLAB_class") == "char":
         return np.dtype(str)
@@ -172,7 +172,7 @@ def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> An
         values = values[real] + 1j * values[imaginary]
     if "MATLAB_class" in attributes:
         return np.ascontiguousarray(values.T)
-    if attributes.get("parts") == PARTS:
+    if attributes.get("parts") == COMPLEX_PARTS:
         return values.view(np.result_type(values.dtype, np.complex64))[..., 0]
     return _unpacked(values, attributes)
 
@@ -205,7 +205,7 @@ def _is_plain(attribute: Any) -> bool:
 
     is_text = h5py.check_string_dtype(attribute.dtype) is not None
     n_bytes = math.prod(attribute.shape or ()) * attribute.dtype.itemsize
-    return (is_text or attribute.dtype.kind in NUMBERS) and n_bytes <= MAX_ATTRIBUTE_BYTES
+    return (is_text or attribute.dtype.kind in NUMERIC_KINDS) and n_bytes <= MAX_ATTRIBUTE_BYTES
 
 
 def _plain_value(value: Any) -> Any:

@@ -12,7 +12,7 @@ From then on ``infocap.product_basis("semicircle", ...)`` works wherever that pa
 from collections.abc import Mapping
 from typing import Any
 
-from ._validation import one_of
+from ._validation import require_one_of
 from .errors import ParameterError
 
 
@@ -43,7 +43,7 @@ def find_by_name(parameter: str, name: Any, table: Mapping[str, Any], group: str
     from importlib.metadata import entry_points
 
     offered = entry_points(group=group)
-    one_of(parameter, name, [*table, *sorted(offered.names)])
+    require_one_of(parameter, name, [*table, *sorted(offered.names)])
     entry_point = offered[name]
     try:
         return entry_point.load()

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 
-from ._formatting import listed
+from ._formatting import shortened_list
 from .errors import ParameterError
 
 # How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a mistyped form of the other.
@@ -22,7 +22,7 @@ MIN_SIMILARITY = 0.6
 MAX_NAMES_IN_MESSAGE = 20
 
 
-def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
+def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a value that is not on the list, and name the one that was probably meant.
 
     >>> one_of("method", "surogate", ["raw", "surrogate"])
@@ -34,7 +34,7 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
         # Only texts are compared by value: an array would be compared number by number.
         if value is option or (isinstance(value, str) and value == option):
             return
-    names = listed([repr(option) for option in options], MAX_NAMES_IN_MESSAGE)
+    names = shortened_list([repr(option) for option in options], MAX_NAMES_IN_MESSAGE)
     raise ParameterError(f"`{name}={value!r}` is not one of {names}{did_you_mean(value, options)}")
 
 
@@ -65,13 +65,13 @@ def nearest_name(name: str, known_names: Iterable[Any]) -> str | None:
     return by_small_letters[matches[0]] if matches else None
 
 
-def made_by(name: str, value: Any, kind: type, maker: str) -> None:
+def require_type(name: str, value: Any, kind: type, maker: str) -> None:
     """Refuse an object that is not of the class `kind`, which the function named `maker` makes."""
     if not isinstance(value, kind):
         raise ParameterError(f"`{name}={value!r:.60}` must come from {maker}.")
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
+def require_whole_number(name: str, value: Any, least: int) -> int:
     """Return a whole number; refuse anything else, and numbers below `least`."""
     is_whole_float = isinstance(value, float | np.floating) and value.is_integer()
     if not (isinstance(value, Integral) or is_whole_float) or value < least:
@@ -79,7 +79,7 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, least: float = -np.inf) -> float:
+def require_number(name: str, value: Any, least: float = -np.inf) -> float:
     """Return a finite number; refuse anything else, and numbers below `least`."""
     if not _finite(value) or value < least:
         bound = "" if np.isinf(least) else f", {least:g} or more"
@@ -87,21 +87,21 @@ def number(name: str, value: Any, least: float = -np.inf) -> float:
     return float(value)
 
 
-def positive(name: str, value: Any) -> float:
+def require_positive(name: str, value: Any) -> float:
     """Return a finite number above zero; refuse anything else."""
     if not _finite(value) or value <= 0:
         raise ParameterError(f"`{name}={value!r}` must be a positive number.")
     return float(value)
 
 
-def probability(name: str, value: Any) -> float:
+def require_probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1; refuse anything else."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ParameterError(f"`{name}={value!r}` must lie strictly between 0 and 1.")
     return float(value)
 
 
-def yes_or_no(name: str, value: Any) -> bool:
+def require_boolean(name: str, value: Any) -> bool:
     """Return True or False; refuse everything else, also 0, 1 and texts."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"`{name}={value!r}` must be True or False.")
@@ -114,10 +114,10 @@ def _finite(value: Any) -> bool:
 
 
 # Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show their names.
-Finite = Annotated[float, number]
-Positive = Annotated[float, positive]
-NotNegative = Annotated[float, partial(number, least=0.0)]
-Count = Annotated[int, partial(whole_number, least=1)]
+Finite = Annotated[float, require_number]
+Positive = Annotated[float, require_positive]
+NotNegative = Annotated[float, partial(require_number, least=0.0)]
+Count = Annotated[int, partial(require_whole_number, least=1)]
 
 
 class Checked:

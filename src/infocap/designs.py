@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ._validation import made_by, one_of, whole_number
+from ._validation import require_one_of, require_type, require_whole_number
 from .basis import DiscreteFamily, Family, ProductBasis
 from .errors import ParameterError, warn
 from .typing import Floats
@@ -92,10 +92,10 @@ def draw(
     >>> bool((draw(basis, 2048, blocks=16, seed=1)[:1024] == u).all())
     True
     """
-    made_by("basis", basis, ProductBasis, "product_basis(...)")
+    require_type("basis", basis, ProductBasis, "product_basis(...)")
     if basis.memory:
         design = "random" if design is None else design
-        one_of("design", design, ("random",))
+        require_one_of("design", design, ("random",))
         if blocks is not None:
             raise ParameterError(f"`blocks={blocks}` has no meaning for a sequence; leave it out.")
     points = _points(basis, n_samples, design or "sobol", seed, blocks)
@@ -127,7 +127,7 @@ def draw_weighted(
     >>> bool(abs(weights.mean() - 1) < 0.1)
     True
     """
-    made_by("basis", basis, ProductBasis, "product_basis(...)")
+    require_type("basis", basis, ProductBasis, "product_basis(...)")
     if basis.of_sequences:
         raise ParameterError(
             "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
@@ -183,7 +183,7 @@ def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
 
     For normal inputs, degree 8 and 512 samples, errors of 0.13 become 0.014 with weights.
     """
-    n_samples = whole_number("n_samples", n_samples, 1)
+    n_samples = require_whole_number("n_samples", n_samples, 1)
     return float(basis.fourth_moments.max()) > MAX_FOURTH_MOMENT_PER_SAMPLE * n_samples
 
 
@@ -195,9 +195,9 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
     Latin hypercubes have blocks like the others: one alone could not be extended, nor tell how far
     it scatters.
     """
-    one_of("design", design, DESIGNS)
+    require_one_of("design", design, DESIGNS)
     if blocks is not None:
-        blocks = whole_number("blocks", blocks, 1)
+        blocks = require_whole_number("blocks", blocks, 1)
     if design == "random":
         return 1
     if blocks is None:
@@ -253,9 +253,9 @@ def _points(
     Sobol order points of two seeds are images of each other, and neighbours are related, so inputs
     of a wrong seed, or off by one row, would give a plausible profile.
     """
-    n_samples = whole_number("n_samples", n_samples, 1)
+    n_samples = require_whole_number("n_samples", n_samples, 1)
     if seed is not None:
-        seed = whole_number("seed", seed, 0)
+        seed = require_whole_number("seed", seed, 0)
     blocks = block_count(basis, n_samples, design, blocks)
     make_points = DESIGNS[design]
     if design == "random":

@@ -4,7 +4,8 @@ import numpy as np
 
 import infocap
 from infocap.estimators._evidence import gather
-from infocap.samples import Samples, first_look
+from infocap.samples import Samples
+from infocap.samples import scan_columns as first_look
 
 
 def capacity(x, y):

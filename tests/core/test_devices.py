@@ -39,9 +39,7 @@ def to_device(request):
 ], ids=repr)  # fmt: skip
 def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, to_device):
     u = infocap.draw(basis, 256, seed=1)
-    small_tiles = replace(
-        DEVICE_TILES, max_numbers=30 * len(basis), max_functions=7, min_samples=1
-    )
+    small_tiles = replace(DEVICE_TILES, max_numbers=30 * len(basis), max_functions=7, min_samples=1)
     monkeypatch.setattr("infocap.basis._product.DEVICE_TILES", small_tiles)
     basis = infocap.ProductBasis(basis.families, basis.indices)  # one that has no plan yet
     blocks = []

@@ -15,8 +15,9 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import ParameterError
-from infocap.estimators._cost import byte_count
-from infocap.samples import Engine, Samples, Table, without_gaps
+from infocap.estimators._cost import parse_memory_limit as byte_count
+from infocap.samples import Engine, Samples, Table
+from infocap.samples import omit_missing_rows as without_gaps
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 6001, 12

@@ -16,7 +16,7 @@ import pytest
 import infocap
 from infocap.errors import DataError
 from infocap.lab import Store, acquire
-from infocap.lab.experiment import read_entries
+from infocap.lab.experiment import read_store as read_entries
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))

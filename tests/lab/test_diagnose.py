@@ -236,9 +236,7 @@ def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_pa
     picture = result.warnings[0].found["picture"]
     inside, outside = picture["levels"][0][45:80], picture["levels"][0][:38]
     assert sum(map(int, inside)) > 3 * len(inside) > 0 == sum(map(int, outside)) // len(outside)
-    clean = infocap.estimate(
-        recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson"
-    )
+    clean = infocap.estimate(recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson")
     assert "Where readouts do not fit" not in infocap.report.page(clean)
 
 

@@ -15,7 +15,7 @@ import infocap
 from infocap.basis import jacobi
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire, status
-from infocap.lab.experiment import simulated
+from infocap.lab.experiment import simulated_bench as simulated
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 

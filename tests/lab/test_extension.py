@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire, extend, status
-from infocap.lab.experiment import read_entries
+from infocap.lab.experiment import read_store as read_entries
 
 EVERY_KIND = {"noise_repeats": 3, "repeat_every": 4, "reference_every": 7}
 ARRAYS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire
-from infocap.lab.experiment import read_entries
+from infocap.lab.experiment import read_store as read_entries
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 NETWORK = infocap.systems.EchoState(8, noise=0.01)

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from report_results import HOSTILE, KINDS, page_of
 
 import infocap
-from infocap._files import seal
+from infocap._files import append_checksum as seal
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
 from infocap.lab.report._html import with_error

@@ -71,7 +71,9 @@ def test_pointing_at_a_cell_shows_the_capacity_of_its_function(open_page):
     page.hover(f'[data-function="{number}"]')
     said = words(page.locator("#tip"))
     assert "P1(u1)·P2(u2)" in said
-    shown = infocap.lab.report._html.with_error(result.capacity[number], result.standard_error[number])
+    shown = infocap.lab.report._html.with_error(
+        result.capacity[number], result.standard_error[number]
+    )
     assert shown.replace("\xa0", " ") in said
     interval = [float(one) for one in re.search(r"([\d.]+) to ([\d.]+)", said).groups()]
     assert interval == pytest.approx(result.interval()[number], abs=0.005)

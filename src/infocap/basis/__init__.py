@@ -19,13 +19,13 @@ from ._registry import FAMILIES, describe, restore
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._classical import find_families as find_families
 from ._delayed import count_terms as count_terms
-from ._delayed import joined as joined
+from ._delayed import join_terms as join_terms
 from ._delayed import list_terms as list_terms
 from ._delayed import sort_terms as sort_terms
 from ._index_sets import indices_of as indices_of
-from ._product import lowest as lowest
+from ._inputs import find_families as find_families
+from ._product import lowest_degrees as lowest_degrees
 
 __all__ = [
     "FAMILIES", "DelayedBasis", "DiscreteFamily", "Family", "ProductBasis", "bernoulli", "binomial",

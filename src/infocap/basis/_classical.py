@@ -5,16 +5,10 @@ from functools import partial
 import numpy as np
 import scipy
 
-from .._validation import positive, probability, whole_number
+from .._validation import require_positive, require_probability, require_whole_number
 from ..typing import Floats
 from ._family import Family, FourierFamily, discrete_family, no_recurrence
-from ._inputs import find_families, inputs
 from ._registry import FAMILIES, built_in
-
-__all__ = [  # find_families and inputs are here only until other rooms use the door
-    "bernoulli", "binomial", "chebyshev", "find_families", "fourier", "hermite", "inputs", "jacobi",
-    "laguerre", "legendre",
-]  # fmt: skip
 
 
 def _beta_recurrence(a: float, b: float, count: int) -> tuple[Floats, Floats]:
@@ -87,8 +81,8 @@ def jacobi(a: float, b: float) -> Family:
     >>> jacobi(2, 2).on((0, 1)).quantile(np.array([0.5]))
     array([0.5])
     """
-    a = positive("a", a)
-    b = positive("b", b)
+    a = require_positive("a", a)
+    b = require_positive("b", b)
     return Family(
         name="jacobi",
         symbol="J",
@@ -108,7 +102,7 @@ def laguerre(shape: float = 1.0) -> Family:
     >>> laguerre().quantile(np.array([0.5])).round(4)  # the median of an exponential input, ln 2
     array([0.6931])
     """
-    shape = positive("shape", shape)
+    shape = require_positive("shape", shape)
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
         k = np.arange(1.0, count + 1)
@@ -176,8 +170,8 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
-    n = whole_number("n", n, 1)
-    p = probability("p", p)
+    n = require_whole_number("n", n, 1)
+    p = require_probability("p", p)
     mass = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
     levels = np.flatnonzero(mass)  # without the tails, where the probability is zero in 64 bits
     return discrete_family(
@@ -200,7 +194,7 @@ def bernoulli(p: float = 0.5) -> Family:
     >>> bernoulli().on((-1, 1)).quantile(np.array([0.2, 0.8]))
     array([-1.,  1.])
     """
-    p = probability("p", p)
+    p = require_probability("p", p)
     return discrete_family(
         np.array([0.0, 1.0]),
         np.array([1 - p, p]),

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._arrays import array_namespace
 from .._formatting import name_and_unit
-from .._validation import whole_number
+from .._validation import require_whole_number
 from ..errors import ParameterError
 from ..typing import Floats, Integers
 from ._classical import legendre
@@ -171,7 +171,7 @@ class DelayedBasis(ProductBasis):
         order = np.lexsort((relative_delay, candidates.degrees > 1, is_next_degree))
         is_new = candidates.places(self)[order] < 0
         chosen = order[is_new][: most - len(self)]
-        rows = sort_terms(self.columns, joined(self.factors, candidates.factors[chosen]))
+        rows = sort_terms(self.columns, join_terms(self.factors, candidates.factors[chosen]))
         return DelayedBasis(self.families, rows, *self._further_arguments)
 
     def _largest_delay_by_degree(self) -> dict[int, int]:
@@ -266,10 +266,10 @@ def delayed_basis(
                 "`time_degree`."
             )
         return DelayedBasis(families, sort_terms(families, _explicit_terms(families, terms)))
-    min_delay = whole_number("min_delay", min_delay, 0)
-    time_degree = whole_number("time_degree", time_degree, 0)
+    min_delay = require_whole_number("min_delay", min_delay, 0)
+    time_degree = require_whole_number("time_degree", time_degree, 0)
     if max_factors is not None:
-        max_factors = whole_number("max_factors", max_factors, 1)
+        max_factors = require_whole_number("max_factors", max_factors, 1)
     windows = _largest_delays(max_delay, max_degree, min_delay)
     n_terms = count_terms(families, windows, min_delay, max_factors) + 1
     remedy = "lower `max_delay` of the higher degrees, or cut with `max_factors`"
@@ -290,11 +290,13 @@ def _largest_delays(
             "give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`."
         )
     if not isinstance(max_delay, Mapping):
-        degrees = range(1, whole_number("max_degree", max_degree, 1) + 1)
+        degrees = range(1, require_whole_number("max_degree", max_degree, 1) + 1)
         max_delay = dict.fromkeys(degrees, max_delay)
     windows = {}
     for degree, delay in max_delay.items():
-        windows[whole_number("degree", degree, 1)] = whole_number("max_delay", delay, min_delay)
+        windows[require_whole_number("degree", degree, 1)] = require_whole_number(
+            "max_delay", delay, min_delay
+        )
     if not windows or max(windows.values()) > MAX_DELAY:
         raise ParameterError(
             f"`max_delay={max_delay!r}` must name a degree, with delays of at most {MAX_DELAY:,}."
@@ -359,7 +361,7 @@ def list_terms(
             rows = patterns[pattern]
             rows[:, :, 1] += shifts[shift, None]
             parts.append(rows.astype(np.int16))
-    return joined(*parts)
+    return join_terms(*parts)
 
 
 def _patterns(
@@ -399,7 +401,7 @@ def _compositions(total: int, n_parts: int) -> Integers:
     return np.diff(np.array(cuts), axis=1)
 
 
-def joined(*parts: Integers) -> Integers:
+def join_terms(*parts: Integers) -> Integers:
     """Return the functions of several arrays (terms, factors, 3) in one.
 
     Functions with fewer factors than others are filled with zeros.
@@ -472,11 +474,11 @@ def _explicit_terms(
         rows = []
         for number, delay, degree in sorted(factors, key=lambda factor: (factor[1], factor[0])):
             family = families[number - 1]
-            family.degrees_up_to(whole_number("terms", degree, 1), strict=True)
+            family.degrees_up_to(require_whole_number("terms", degree, 1), strict=True)
             first_of_degree = family.count(degree - 1)
             rows.append((number - 1, delay, first_of_degree))
         parts.append(np.array([rows], np.int16))
-    return joined(*parts)
+    return join_terms(*parts)
 
 
 def _refuse_wrong_factors(term: Any, factors: list[tuple[int, ...]], n_inputs: int) -> None:

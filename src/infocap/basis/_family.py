@@ -17,15 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from .._arrays import array_namespace, as_like, to_numpy
+from .._arrays import array_namespace, to_library_of, to_numpy
 from ..errors import ParameterError
 from ..typing import Floats, Integers
-from ._registry import FAMILIES, describe, restore
-
-__all__ = [  # FAMILIES, describe and restore are here only until other rooms use the door
-    "FAMILIES", "DiscreteFamily", "Family", "FourierFamily", "Quantile", "Recurrence",
-    "describe", "discrete_family", "no_recurrence", "restore",
-]  # fmt: skip
+from ._registry import restore
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
@@ -303,8 +298,8 @@ class DiscreteFamily(Family):
         if count not in self._tables:
             self._tables[count] = _orthogonal_polynomials(self.levels, self.mass, count)
         xp = array_namespace(x)
-        table = as_like(self._tables[count], x)
-        level_of_point = as_like(self.nearest(to_numpy(x).ravel()), x)
+        table = to_library_of(self._tables[count], x)
+        level_of_point = to_library_of(self.nearest(to_numpy(x).ravel()), x)
         return xp.reshape(xp.take(table, level_of_point, axis=1), (count, *x.shape))
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import one_of
+from .._validation import require_one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Integers
 
@@ -84,7 +84,7 @@ def count_indices(
 
     Where it has more than MAX_COUNT, the answer is some number above that.
     """
-    one_of("index_set", index_set, ("total", "hyperbolic"))
+    require_one_of("index_set", index_set, ("total", "hyperbolic"))
     degrees = [family.degrees_up_to(max_degree) for family in families]
     size_limit = _size_limit(degrees, max_degree, index_set)
     return int(_count_by_size(degrees, size_limit, max_interactions).sum())

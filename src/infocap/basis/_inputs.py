@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .._validation import whole_number
+from .._validation import require_whole_number
 from ..errors import ParameterError
 from ._family import Family
 from ._registry import find_maker, restore
@@ -60,7 +60,7 @@ def find_families(
         The interval of every input; None leaves each family its own.
     """
     if n_inputs is not None:
-        n_inputs = whole_number("n_inputs", n_inputs, 1)
+        n_inputs = require_whole_number("n_inputs", n_inputs, 1)
         if n_inputs > MAX_INPUTS:
             raise ParameterError(
                 f"`n_inputs={n_inputs:,}` is more than {MAX_INPUTS:,}, as no device has; give "

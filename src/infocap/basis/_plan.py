@@ -33,7 +33,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
+from .._arrays import (
+    array_namespace,
+    contiguous,
+    is_on_host,
+    multiply_function,
+    take_rows,
+    to_library_of,
+)
 from ..typing import Integers
 from ._family import Family
 
@@ -110,7 +117,7 @@ class Workspace:
         self._like = like  # an array, whose library and device the buffer has
         self._buffer = like[:0, 0]
         self._used = 0
-        if on_host(like):
+        if is_on_host(like):
             with suppress(IndexError):
                 self._buffer = _SPARE_BUFFERS.pop()
 
@@ -130,7 +137,7 @@ class Workspace:
 
     def keep_for_later(self) -> None:
         """Offer the buffer to later passes; nothing that was cut from it may be used any more."""
-        if on_host(self._like):
+        if is_on_host(self._like):
             _SPARE_BUFFERS.append(self._buffer)
 
 
@@ -148,7 +155,7 @@ class RowNumbers:
         """Return these rows of a table, in its library and on its device."""
         place = type(table), str(table.device)
         if place not in self._on_devices:
-            self._on_devices[place] = as_like(self.rows, table)
+            self._on_devices[place] = to_library_of(self.rows, table)
         return take_rows(table, self._on_devices[place])
 
 
@@ -206,7 +213,7 @@ class FactorTable:
             table = one_dimensional
             if factors is not None:
                 table = factors.values(one_dimensional, workspace)
-            if on_host(table):
+            if is_on_host(table):
                 space = workspace.empty(len(row_numbers.rows), table.shape[1])
                 # All rows exist; `clip` only spares a copy, which `np.take` makes to be able to
                 # fail.
@@ -334,12 +341,12 @@ class ProductPlan:
         On a device a call takes as long as the arithmetic of many numbers, so few calls are better
         for small blocks; and some libraries cannot write into a block of an array.
         """
-        if on_host(u):
+        if is_on_host(u):
             return False
         n_blocks = sum(len(batch.blocks) for batch in self._batches)
         if self.n_terms * chunk < MAX_NUMBERS_PER_SMALL_BLOCK * n_blocks:
             return True
-        return multiplier(u) is None
+        return multiply_function(u) is None
 
     def _gathered_tiles(self, left: Any, right: Any) -> Iterator[tuple[slice, Any]]:
         """Yield the functions of each batch and their values, left rows times right rows."""
@@ -352,9 +359,9 @@ class ProductPlan:
         self, left: Any, right: Any, workspace: Workspace
     ) -> Iterator[tuple[slice, Any]]:
         """Yield the functions of each batch and their values, made block by block."""
-        multiply = np.multiply if on_host(left) else multiplier(left)
+        multiply = np.multiply if is_on_host(left) else multiply_function(left)
         assert multiply is not None  # see _is_gathering_faster
-        row_multiple = 1 if on_host(left) else DEVICE_ROW_MULTIPLE
+        row_multiple = 1 if is_on_host(left) else DEVICE_ROW_MULTIPLE
         n_samples = left.shape[1]
         space = workspace.empty(_round_up(self._height, row_multiple), n_samples)
         for functions, _, _, blocks in self._batches:
@@ -387,8 +394,8 @@ class ProductPlan:
         for family, inputs, count in self._shared_families:
             columns = u.T
             if len(inputs) < u.shape[1]:
-                columns = take_rows(columns, as_like(np.array(inputs), u))
-            columns = np.ascontiguousarray(columns) if on_host(columns) else contiguous(columns)
+                columns = take_rows(columns, to_library_of(np.array(inputs), u))
+            columns = np.ascontiguousarray(columns) if is_on_host(columns) else contiguous(columns)
             values = family.values(family.standard(columns), count)
             tables.append(xp.reshape(values, (count * len(inputs), -1)))
         return tables[0] if len(tables) == 1 else xp.concat(tables, axis=0)

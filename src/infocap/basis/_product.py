@@ -10,15 +10,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, contiguous, multiplier, on_host, to_numpy
+from .._arrays import (
+    array_namespace,
+    contiguous,
+    is_on_host,
+    multiply_function,
+    to_library_of,
+    to_numpy,
+)
 from .._formatting import html_for_notebook, name_and_unit
-from .._validation import whole_number
+from .._validation import require_whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
-from ._family import Family, describe, restore
+from ._family import Family
 from ._index_sets import MAX_CANDIDATES, explicit_set, indices_of, total_degrees
 from ._inputs import find_families
 from ._plan import DEVICE_TILES, HOST_TILES, ProductPlan, TileSizes, slices
+from ._registry import describe, restore
 
 # Nodes of a tensor grid: with more, the nodes of 5 inputs alone would take 2 GB.
 MAX_GRID_NODES = 50_000_000
@@ -179,14 +187,14 @@ class ProductBasis:
             An array (terms, samples) of an earlier call that is overwritten, if it is wide enough:
             fresh memory for each of many pieces costs a tenth of what is computed with them.
         """
-        if not on_host(u) and multiplier(u) is None:
+        if not is_on_host(u) and multiply_function(u) is None:
             return self._values_without_writing(u)
         plan = self._plan(u)
         n_samples = u.shape[0] - self.memory
         if space is None or space.shape[1] < n_samples:
             xp = array_namespace(u)
             space = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
-        order = as_like(plan.order, u)
+        order = to_library_of(plan.order, u)
         for functions, samples, values in plan.tiles(u):
             n_functions = functions.stop - functions.start
             space[order[functions], samples] = values[:n_functions, :]
@@ -223,14 +231,14 @@ class ProductBasis:
         buffers: dict[int, Floats] = {}  # fresh memory for each product costs a tenth of it
         for u, z in pieces:
             # On the processor and on a device the two fastest ways to multiply.
-            z_transposed = z.T if on_host(u) else contiguous(z.T)
+            z_transposed = z.T if is_on_host(u) else contiguous(z.T)
             for functions, samples, y in self._plan(u).tiles(u):
                 first = functions.start
                 n_functions = functions.stop - first
                 some_z = z_transposed[:, samples]
                 if first not in sums:
                     sums[first] = (some_z @ y.T)[:, :n_functions]
-                elif on_host(u):
+                elif is_on_host(u):
                     if n_functions not in buffers:
                         buffers[n_functions] = np.empty((z_transposed.shape[0], n_functions))
                     sums[first] += np.matmul(some_z, y.T, out=buffers[n_functions])
@@ -238,7 +246,7 @@ class ProductBasis:
                     sums[first] += (some_z @ y.T)[:, :n_functions]
         in_order_of_tiles = array_namespace(*sums.values()).concat(list(sums.values()), axis=1)
         row_of = self._plan(in_order_of_tiles).row_of
-        if on_host(in_order_of_tiles):
+        if is_on_host(in_order_of_tiles):
             return np.take(in_order_of_tiles, row_of.rows, axis=1).T
         return row_of.of(in_order_of_tiles.T)
 
@@ -251,7 +259,7 @@ class ProductBasis:
         """Return the sum over samples of weight times y^power, for every function: (terms,)."""
         if weights is None:
             weights = np.ones(u.shape[0] - self.memory)
-        weights = as_like(weights, u)
+        weights = to_library_of(weights, u)
         sums: dict[int, Any] = {}  # of the functions from this number on
         for functions, samples, y in self._plan(u).tiles(u):
             n_functions = functions.stop - functions.start
@@ -345,7 +353,7 @@ class ProductBasis:
 
     def _plan(self, u: Any) -> Any:
         """Return how to evaluate the functions where the inputs are; it is made once."""
-        here = on_host(u)
+        here = is_on_host(u)
         if here not in self._plans:
             self._plans[here] = self._make_plan(HOST_TILES if here else DEVICE_TILES)
         return self._plans[here]
@@ -414,14 +422,14 @@ def product_basis(
     families = find_families(family, n_inputs, domain)
     if indices is not None:
         return ProductBasis(families, explicit_set(families, indices))
-    max_degree = whole_number("max_degree", max_degree, 0)
+    max_degree = require_whole_number("max_degree", max_degree, 0)
     if max_interactions is not None:
-        max_interactions = whole_number("max_interactions", max_interactions, 1)
+        max_interactions = require_whole_number("max_interactions", max_interactions, 1)
     rows = indices_of(families, max_degree, index_set, max_interactions)
     return ProductBasis(families, rows)
 
 
 @lru_cache(maxsize=8)
-def lowest(basis: ProductBasis, most: int) -> ProductBasis:
+def lowest_degrees(basis: ProductBasis, most: int) -> ProductBasis:
     """Return functions of the inputs of a basis, so many of lowest degree."""
     return product_basis(basis.families, max_degree=0).extended(most)

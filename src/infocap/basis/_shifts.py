@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .._arrays import array_namespace, as_like, on_host, take_rows, transforms
+from .._arrays import array_namespace, fourier_module, is_on_host, take_rows, to_library_of
 from ..typing import Floats, Integers
 from ._family import Family
 from ._plan import RowNumbers, TileSizes, slices
@@ -92,7 +92,7 @@ class ShiftedPatterns:
             rows.append(array_namespace(row).roll(row, delay))
         table = array_namespace(*rows).stack(rows)
         factor_columns = place.reshape(-1, self.patterns.shape[1]).T
-        factors = (take_rows(table, as_like(column, table)) for column in factor_columns)
+        factors = (take_rows(table, to_library_of(column, table)) for column in factor_columns)
         return reduce(mul, factors)
 
     def values(self, one_dimensional: list[Any], n_samples: int, some: slice) -> Any:
@@ -107,10 +107,12 @@ class ShiftedPatterns:
         values = self.pattern_values(one_dimensional, n_samples, patterns)
         row = pattern_of - first_pattern
         start = self.max_delay - self.shift_of[some]
-        if on_host(values):
+        if is_on_host(values):
             return sliding_window_view(values, n_samples, axis=1)[row, start]
         xp = array_namespace(values)
-        first_place = as_like(row * values.shape[1] + start, values)  # in the flattened values
+        first_place = to_library_of(
+            row * values.shape[1] + start, values
+        )  # in the flattened values
         place = first_place[:, None] + xp.arange(n_samples, device=values.device)[None, :]
         flat = xp.take(xp.reshape(values, (-1,)), xp.reshape(place, (-1,)))
         return xp.reshape(flat, place.shape)
@@ -228,7 +230,7 @@ def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> 
     multiplications for N samples, K readouts and P patterns, whatever the number of shifts.
     """
     xp = array_namespace(z)
-    fourier = transforms(z)
+    fourier = fourier_module(z)
     n_samples, n_readouts = z.shape
     longest_shift = int(group.shift_of.max())
     size = _fft_size(n_samples, longest_shift)
@@ -236,7 +238,7 @@ def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> 
     n_stretches = ceil(n_samples / step)
 
     z_frequencies = xp.conj(fourier.rfft(_readout_stretches(z, longest_shift, step), axis=0))
-    max_numbers = HOST_FFT_NUMBERS if on_host(z) else DEVICE_FFT_NUMBERS
+    max_numbers = HOST_FFT_NUMBERS if is_on_host(z) else DEVICE_FFT_NUMBERS
     n_patterns = max(max_numbers // (size * max(n_readouts, n_stretches)), 1)
     sums = []
     for some in slices(len(group.patterns), n_patterns):
@@ -252,7 +254,7 @@ def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> 
         pattern = group.pattern_of[first:stop] - some.start
         place = minus_shift * by_shift.shape[1] + pattern
         by_place = xp.reshape(by_shift, (-1, n_readouts))
-        sums.append(take_rows(by_place, as_like(place, by_place)))
+        sums.append(take_rows(by_place, to_library_of(place, by_place)))
     return xp.concat(sums)
 
 

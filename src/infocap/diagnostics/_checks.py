@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._arrays import as_like, to_numpy
+from .._arrays import to_library_of, to_numpy
 from .._threads import parallel_map
 from ..basis import ProductBasis, product_basis
 from ..dimension import Repeats, dead_channels
 from ..errors import Check
-from ..samples import Look, Samples
+from ..samples import ColumnStatistics, Samples
 from ..typing import Integers
 from ._alignment import alignment, clocks, hum, unsteady
 from ._stretch import Stretch, prepared, stretches
@@ -78,7 +78,9 @@ def correlated(case: Case) -> Iterator[Check]:
     means = look.epoch_sums / np.maximum(sizes, 1)[:, None]
     shifted = means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
     whitening = evidence.whitener["whitening"]
-    means = to_numpy(as_like(shifted * samples.scale - evidence.space.mean, whitening) @ whitening)
+    means = to_numpy(
+        to_library_of(shifted * samples.scale - evidence.space.mean, whitening) @ whitening
+    )
     if not samples.constant or samples.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
@@ -244,7 +246,7 @@ EXPLAINS = {
 }
 
 
-def mistakes(samples: Samples, look: Look, one_in: int = 1) -> dict[str, list[Check]]:
+def mistakes(samples: Samples, look: ColumnStatistics, one_in: int = 1) -> dict[str, list[Check]]:
     """What is wrong with the data in all stretches, by its cause; `one_in` as for `parallel_map`."""
     parts, found = stretches(samples), dict[str, list[Check]]()
     seen = partial(_in_stretch, samples, look, 1 / len(parts))
@@ -288,7 +290,7 @@ def of_data(case: Case) -> Iterator[Check]:
 
 
 def _in_stretch(
-    samples: Samples, look: Look, share: float, part: tuple[int, Integers]
+    samples: Samples, look: ColumnStatistics, share: float, part: tuple[int, Integers]
 ) -> list[Check]:
     """What is wrong with the data of one stretch, each with a picture of where it is."""
     stretch, found = prepared(samples, look, *part, share), list[Check]()

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import as_like, take_rows, to_numpy
-from .._formatting import listed
-from ..basis import ProductBasis, lowest
-from ..samples import Look, Samples
+from .._arrays import take_rows, to_library_of, to_numpy
+from .._formatting import shortened_list
+from ..basis import ProductBasis, lowest_degrees
+from ..samples import ColumnStatistics, Samples
 from ..typing import Floats, Integers
 
 # Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files,
@@ -142,7 +142,9 @@ def stretches(samples: Samples) -> list[tuple[int, Integers]]:
     return [(n * k // count, order[n * k // count : n * (k + 1) // count]) for k in evenly]
 
 
-def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: float) -> Stretch:
+def prepared(
+    samples: Samples, look: ColumnStatistics, first: int, rows: Integers, share: float
+) -> Stretch:
     """One stretch of a data set, made ready for the checks."""
     few = slice(None, None, -(-len(samples.channels) // WIDEST) if samples.x.on_device else 1)
     channels, scale = (
@@ -150,13 +152,13 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
         np.broadcast_to(samples.scale, samples.channels.shape)[few],
     )
     low, ends = (
-        lowest(samples.basis, FUNCTIONS),
+        lowest_degrees(samples.basis, FUNCTIONS),
         np.array([look.low, look.high])[:, channels] * scale,
     )
     if samples.time is None:
         u, x = (one.read(first, first + len(rows)) for one in (samples.u, samples.x))
         if samples.x.on_device and len(channels) < x.shape[1]:  # fewer numbers to fetch
-            x = take_rows(x.T, as_like(channels, x)).T
+            x = take_rows(x.T, to_library_of(channels, x)).T
         u, x = to_numpy(u), to_numpy(x)
     else:
         u, x = samples.u.take(rows), samples.x.take(rows)
@@ -236,4 +238,4 @@ def misfit(y: Floats, x: Floats) -> Floats:
 
 def numbers(rows: Iterable[Any]) -> str:
     """Numbers of rows in words, cut short."""
-    return listed([str(int(one)) for one in rows], 4)
+    return shortened_list([str(int(one)) for one in rows], 4)

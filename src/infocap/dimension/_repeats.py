@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from .._formatting import listed, with_error
-from .._validation import probability, yes_or_no
+from .._formatting import shortened_list, with_error
+from .._validation import require_boolean, require_probability
 from ..errors import Check, DataError, warn
 from ..samples import Table, density_ratios
 from ..typing import ArrayLike, Floats, Integers
@@ -75,7 +75,7 @@ class Repeats:
         """Confidence interval of the total, between what the constant alone gives and the rank."""
         from scipy.special import stdtrit
 
-        quantile = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2)
+        quantile = stdtrit(self.n_repeated - 1, 0.5 + require_probability("level", level) / 2)
         half_width = quantile * self.standard_error
         ends = np.clip([self.total - half_width, self.total + half_width], self.constant, self.rank)
         return float(ends[0]), float(ends[1])
@@ -123,7 +123,7 @@ def from_repeats(
     >>> bool(low < system.exact().sum() < high)
     True
     """
-    constant = yes_or_no("constant", constant)
+    constant = require_boolean("constant", constant)
     tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
     once = None if measured_once is None else readouts(measured_once, "measured_once")
     repeated, single = _shots(tables, once)
@@ -241,7 +241,7 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
     if names:
         dropped = list(names.values())
         yield Check(
-            f"dead channels were dropped ({listed(dropped)}), which lowers the maximum capacity by {len(dropped)}.",
+            f"dead channels were dropped ({shortened_list(dropped)}), which lowers the maximum capacity by {len(dropped)}.",
             "note",
             channels=dropped,
         )

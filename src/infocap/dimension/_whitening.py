@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..kernels import span, summarise
-from ..samples import DEAD
+from ..samples import MAX_RELATIVE_RANGE_OF_CONSTANT
 from ..typing import Floats, Integers
 
 
@@ -49,7 +49,7 @@ def whiten(
     shots = np.ldexp(shots, -exponent)
     shift = shots[0] * constant
     shots -= shift
-    live = np.abs(shots).max(axis=0) > (DEAD if constant else 0.0)
+    live = np.abs(shots).max(axis=0) > (MAX_RELATIVE_RANGE_OF_CONSTANT if constant else 0.0)
     if not live.any():
         raise DataError(
             "x1 has no channel that changes from input to input; check that the device was on."

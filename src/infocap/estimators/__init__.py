@@ -12,19 +12,19 @@ from ._pipeline import conclude, gather_evidence
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._cost import byte_count as byte_count
-from ._cost import cost as cost
-from ._evidence import frame_for as frame_for
+from ._cost import forecast_cost as forecast_cost
+from ._cost import parse_memory_limit as parse_memory_limit
+from ._evidence import choose_frame as choose_frame
 from ._evidence import gather as gather
 from ._evidence import square_sums as square_sums
-from ._evidence import summaries as summaries
+from ._evidence import summarise_between as summarise_between
 from ._fit import inverse_root as inverse_root
-from ._fit import pieces as pieces
+from ._fit import iterate_pieces as iterate_pieces
 from ._fit import products as products
-from ._pipeline import evidence_of as evidence_of
+from ._pipeline import evidence_from_samples as evidence_from_samples
 from ._pipeline import find_method as find_method
-from ._sequence import LEAST_SAMPLES as LEAST_SAMPLES
-from ._sequence import fitted as fitted
+from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL
+from ._sequence import fit_least_squares as fit_least_squares
 
 __all__ = [
     "METHODS",

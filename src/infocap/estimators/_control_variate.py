@@ -6,9 +6,9 @@ from itertools import chain
 import numpy as np
 import scipy
 
-from .._validation import one_of, probability
+from .._validation import require_one_of, require_probability
 from ..errors import Check
-from ..kernels import TINY, benjamini_hochberg, squares, stretch_error
+from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg, jackknife_error_of_stretches, squares
 from ..typing import Floats
 from ._evidence import Evidence
 from ._fit import (
@@ -80,8 +80,8 @@ def control_variate(
     >>> infocap.estimate(u, u**3, basis, method="control-variate").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    probability("false_discovery_rate", false_discovery_rate)
-    one_of("fit", fit, ("auto", "least-squares", "none"))
+    require_probability("false_discovery_rate", false_discovery_rate)
+    require_one_of("fit", fit, ("auto", "least-squares", "none"))
     if evidence.basis.memory and fit != "none":
         estimate = jackknifed(evidence, false_discovery_rate)
         if estimate is not None:
@@ -137,19 +137,19 @@ def _p_values(passes: SecondOrder, capacity: Floats) -> Floats:
     """
     n_groups = len(passes.jackknife_totals)
     n_directions = _effective_number(passes.group_covariance)
-    ratio = n_groups * capacity / np.maximum(passes.group_variance, TINY)
+    ratio = n_groups * capacity / np.maximum(passes.group_variance, SMALLEST_DIVISOR)
     p_value = scipy.special.fdtrc(n_directions, n_directions * (n_groups - 1), ratio)
     return np.asarray(p_value)
 
 
 def _effective_number(covariance: Floats) -> float:
     """Return the effective number of directions of a covariance, at most its rank."""
-    return float(np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY))
+    return float(np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR))
 
 
 def _refit_ratio(passes: SecondOrder) -> float:
     """Return how much more coefficients scatter with a re-estimated fit, in squares; 1 or more."""
-    return max(passes.refitted_change / max(passes.fixed_fit_change, TINY), 1.0)
+    return max(passes.refitted_change / max(passes.fixed_fit_change, SMALLEST_DIVISOR), 1.0)
 
 
 def _total_error(
@@ -158,7 +158,7 @@ def _total_error(
     """Return the standard error of the total: a jackknife, and what corrections leave open."""
     totals = passes.jackknife_totals
     if evidence.basis.memory:  # groups are stretches of a sequence
-        jackknife = stretch_error(totals)
+        jackknife = jackknife_error_of_stretches(totals)
     else:
         n_groups = len(totals)
         # Few groups make longer intervals (Student).
@@ -222,7 +222,7 @@ def _few_samples_for_readouts(evidence: Evidence, passes: SecondOrder) -> Iterat
 def _few_contributors(passes: SecondOrder, error: float) -> Iterator[Check]:
     # For normal noise the factor makes the number of contributors that of all samples.
     nu = _effective_number(passes.residual_covariance)
-    normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)
+    normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), SMALLEST_DIVISOR)
     contributors = passes.contributors * normal_factor
     if contributors < MIN_CONTRIBUTORS and error > MIN_NOTICEABLE_ERROR:
         yield Check(

@@ -10,11 +10,11 @@ from .._threads import all_cores
 from ..basis import ProductBasis
 from ..diagnostics import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
-from ..samples import Engine, Samples, n_slots, row_shares
+from ..samples import Engine, Samples, count_task_slots, cut_into_blocks
 from ._method import Method
 
 # Floating-point operations per second that any machine in use can do.
-SLOW_RATE = 2e10
+MIN_FLOPS_PER_SECOND = 2e10
 # Bytes besides the data that go with every sample, as measured for a million samples
 # (benchmarks/core.py).
 BYTES_PER_SAMPLE = 10.0
@@ -60,7 +60,7 @@ N_COPIES_OF_REPEATS = 6
 CHECK_BYTES_PER_NUMBER = 12.0
 
 
-def cost(
+def forecast_cost(
     basis: ProductBasis, n_samples: int, n_columns: int, method: Method
 ) -> tuple[float, float]:
     """Return the seconds on a slow machine and the bytes that an estimation takes at most.
@@ -86,10 +86,10 @@ def cost(
     # Sums of products take two operations for each product; three times that is on the safe side.
     n_operations = 3 * 2.0 * n_samples * n_columns * (n_columns + n_terms)
     n_operations += method.extra_work(n_samples, n_columns, n_terms)
-    return n_operations / SLOW_RATE, n_bytes
+    return n_operations / MIN_FLOPS_PER_SECOND, n_bytes
 
 
-def byte_count(memory: Any) -> int:
+def parse_memory_limit(memory: Any) -> int:
     """Return the number of bytes that a user means by "1GB", "512 MiB" or a number.
 
     >>> byte_count("1.5GB")
@@ -122,7 +122,7 @@ class _MemoryNeeds:
     @property
     def block_rows(self) -> int:
         """Rows that a thread prepares at a time."""
-        start, stop = next(row_shares(0, self.samples.n_samples, self.n_columns))
+        start, stop = next(cut_into_blocks(0, self.samples.n_samples, self.n_columns))
         return stop - start
 
     @property
@@ -167,7 +167,7 @@ class _MemoryNeeds:
         return N_LASTING_ARRAYS * array + self.values_per_row + max(passes, self.checks)
 
 
-def within_memory(
+def fit_into_memory(
     engine: Engine, samples: Samples, constant: bool, method: Method | None
 ) -> Engine:
     """Return the engine with as many threads and as long chunks as its memory limit allows.
@@ -184,7 +184,7 @@ def within_memory(
     with all_cores() as n_cores:
         max_threads = n_cores
     if is_thread_pool:
-        max_threads = n_slots(engine.executor)
+        max_threads = count_task_slots(engine.executor)
     elif engine.executor is not None:
         max_threads = 1
     n_threads = max_threads

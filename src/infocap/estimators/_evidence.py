@@ -16,25 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, contiguous, on_host, to_numpy
+from .._arrays import array_namespace, contiguous, is_on_host, to_library_of, to_numpy
 from ..basis import ProductBasis
 from ..errors import Check
 from ..kernels import (
-    GOOD_CONDITION,
+    MAX_CONDITION_OF_PRODUCTS,
     Frame,
     Moments,
     Span,
     Summary,
     combine,
     coordinates,
-    frame_of,
+    frame_from_triangle,
     span,
     squares,
     summarise,
     triangle_of_gram,
     zero_capacity_bound,
 )
-from ..samples import Engine, Look, Samples, row_shares
+from ..samples import ColumnStatistics, Engine, Samples, cut_into_blocks
 from ..typing import Floats, Integers
 from ._groups import N_GROUPS, count_groups, group_edges
 
@@ -78,7 +78,7 @@ class Evidence:
 
     samples: Samples
     engine: Engine
-    look: Look
+    look: ColumnStatistics
     frame: Frame | None
     whole: Summary
     halves: tuple[Summary, Summary]
@@ -199,7 +199,7 @@ class Evidence:
     def whitener(self) -> dict[str, Any]:
         """Options of `Samples.readouts` that give X~, of sample covariance 1."""
         whitening = self.space.whitening * float(np.sqrt(self.n_samples))
-        return {"mean": self.space.mean, "whitening": as_like(whitening, self.coordinates)}
+        return {"mean": self.space.mean, "whitening": to_library_of(whitening, self.coordinates)}
 
     @cached_property
     def target_power(self) -> Floats:
@@ -207,15 +207,15 @@ class Evidence:
         return self.engine.fold(self.samples, square_sums) / self.n_samples
 
 
-def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
+def gather(samples: Samples, engine: Engine, look: ColumnStatistics) -> Evidence:
     """Go once through prepared samples, and summarise both ordered halves and the whole."""
-    frame = frame_for(samples, look)
+    frame = choose_frame(samples, look)
     n = samples.n_samples
-    first, second, whole = summaries(samples, engine, frame, (0, n // 2, n))
+    first, second, whole = summarise_between(samples, engine, frame, (0, n // 2, n))
     return Evidence(samples, engine, look, frame, whole, (first, second))
 
 
-def summaries(
+def summarise_between(
     samples: Samples, engine: Engine, frame: Frame | None, edges: Sequence[int]
 ) -> list[Summary]:
     """Return summaries of the rows between consecutive edges, and last that of all of them.
@@ -240,12 +240,12 @@ def _summaries_from_sums(
     moments: list[Moments] = engine.fold(samples, sum_products, edges=edges)
     moments.append(reduce(add, moments))
     pairs = [sums.summary(frame, samples.constant) for sums in moments]
-    if all(float(condition_bound) < GOOD_CONDITION for _, condition_bound in pairs):
+    if all(float(condition_bound) < MAX_CONDITION_OF_PRODUCTS for _, condition_bound in pairs):
         return [summary for summary, _ in pairs]
     return None
 
 
-def frame_for(samples: Samples, look: Look) -> Frame | None:
+def choose_frame(samples: Samples, look: ColumnStatistics) -> Frame | None:
     """Return coordinates in which some rows of the readouts are nearly uncorrelated.
 
     None where some readouts are nearly dependent, or there are too few rows to tell.
@@ -256,9 +256,9 @@ def frame_for(samples: Samples, look: Look) -> Frame | None:
     xp = array_namespace(x)
     if samples.constant:
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
-    if on_host(x):
-        return frame_of(np.linalg.qr(x, mode="r"))
-    return frame_of(triangle_of_gram(_where_it_is_fast(x.T @ x)))
+    if is_on_host(x):
+        return frame_from_triangle(np.linalg.qr(x, mode="r"))
+    return frame_from_triangle(triangle_of_gram(_where_it_is_fast(x.T @ x)))
 
 
 def _where_it_is_fast(matrix: Any) -> Any:
@@ -282,14 +282,14 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             last = min(first + step, stop)
             z = samples.readouts(first, last)
             if matrix is not None:
-                z = z @ as_like(matrix, z)
-            if not on_host(z):
+                z = z @ to_library_of(matrix, z)
+            if not is_on_host(z):
                 z = contiguous(z.T).T  # the order in which a card multiplies fastest
             gram = gram + z.T @ z
             yield samples.inputs(first, last), samples.weighted(z, first)
 
     projection = samples.basis.project(tiles())
-    if not on_host(gram):
+    if not is_on_host(gram):
         gram = _where_it_is_fast(gram)
     return Moments(gram, projection, stop - start)
 
@@ -341,4 +341,4 @@ def row_blocks(samples: Samples, start: int, stop: int) -> list[tuple[int, int]]
     """Cut rows into blocks that stay in cache; a device takes all rows at once."""
     if samples.x.on_device:
         return [(start, stop)]
-    return list(row_shares(start, stop, samples.n_columns))
+    return list(cut_into_blocks(start, stop, samples.n_columns))

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, take_rows, times, to_numpy
+from .._arrays import array_namespace, multiply_tall, take_rows, to_library_of, to_numpy
 from ..basis import ProductBasis
-from ..kernels import Ridge, Sums, squares
+from ..kernels import AddableSums, Ridge, squares
 from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -74,7 +74,7 @@ NO_FIT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Products(Sums):
+class Products(AddableSums):
     """Sums over samples of products of the controls phi and the whitened readouts z."""
 
     controls: Any  # phi phi', (controls, controls)
@@ -190,13 +190,13 @@ def products(
 ) -> Products:
     """Return the sums over some rows; the controls are the basis of these samples."""
     total: Products | None = None
-    for piece in pieces(samples, start, stop, samples.basis, **whitener):
+    for piece in iterate_pieces(samples, start, stop, samples.basis, **whitener):
         phi = piece.values
         z = piece.readouts
         rows = heldout_rows - samples.first_row - piece.first
-        rows_here = as_like(rows[(rows >= 0) & (rows < z.shape[0])], z)
+        rows_here = to_library_of(rows[(rows >= 0) & (rows < z.shape[0])], z)
         heldout = (take_rows(phi.T, rows_here).T, take_rows(z, rows_here))
-        sums = Products(phi @ phi.T, times(phi, z), z.T @ z, z.shape[0], [heldout])
+        sums = Products(phi @ phi.T, multiply_tall(phi, z), z.T @ z, z.shape[0], [heldout])
         total = sums if total is None else total.absorb(sums)
     return cast(Products, total)
 
@@ -253,7 +253,7 @@ class _FitSelection:
         # The residuals of a fit are too small by the margins of their samples.
         mean_margin = float(np.mean(margins or 1.0))
         c = b + (self.sums.cross - fitted_sums) / (self.sums.count * mean_margin)
-        gram = as_like(np.eye(rank), b) + b.T @ (b - fitted_sums / self.sums.count)
+        gram = to_library_of(np.eye(rank), b) + b.T @ (b - fitted_sums / self.sums.count)
         return Fit(
             dictionary=self.dictionary,
             places=self.places,
@@ -307,11 +307,11 @@ class _FitSelection:
         """Put the fit of one half together from the fits that its directions chose."""
         rank = len(choice.fits)
         is_constant = np.arange(rank) < self.n_constant  # which the first control predicts
-        b = as_like(np.eye(len(self.dictionary), rank) * is_constant, self.sums.cross)
-        rotation = as_like(choice.rotation, b)
+        b = to_library_of(np.eye(len(self.dictionary), rank) * is_constant, self.sums.cross)
+        rotation = to_library_of(choice.rotation, b)
         projections = dict[int, Any]()
         for k in sorted({NO_FIT, *choice.fits.tolist()}):
-            is_chosen = as_like((choice.fits == k) * 1.0, b)
+            is_chosen = to_library_of((choice.fits == k) * 1.0, b)
             projections[k] = (rotation * is_chosen) @ rotation.T
             if k != NO_FIT:
                 b = b + candidates[k].fit.coefficients @ projections[k]
@@ -367,7 +367,7 @@ def inverse_root(gram: Any) -> tuple[Any, float]:
     return vectors / xp.sqrt(limited), float(eigenvalues[0])
 
 
-def pieces(
+def iterate_pieces(
     samples: Samples,
     start: int,
     stop: int,

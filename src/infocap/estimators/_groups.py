@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from .._arrays import to_numpy
-from ..basis import DiscreteFamily, ProductBasis, lowest
+from ..basis import DiscreteFamily, ProductBasis, lowest_degrees
 from ..samples import Engine, Samples
 from ..typing import Floats, Integers
 
@@ -133,7 +133,7 @@ def _step_variance(rows: Integers, n: int, count: int) -> float:
 
 def _is_low_discrepancy(samples: Samples, engine: Engine) -> bool:
     """Whether means of low-degree functions are too small for independent points."""
-    low_functions = lowest(samples.basis, N_LOW_FUNCTIONS)
+    low_functions = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
     sums, powers = engine.fold(samples, partial(_low_sums, basis=low_functions))
     if len(low_functions) <= 1:
         return False

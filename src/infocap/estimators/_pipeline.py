@@ -13,17 +13,24 @@ from typing import Any
 import numpy as np
 
 from .._arrays import to_numpy
-from .._files import memory as machine_memory
+from .._files import available_memory as machine_memory
 from .._threads import all_cores
-from .._validation import one_of, yes_or_no
+from .._validation import require_boolean, require_one_of
 from ..basis import ProductBasis
 from ..diagnostics import Case, mistakes, run_checks
 from ..dimension import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..result import CapacityResult
-from ..samples import Engine, Look, Samples, chosen_executor, first_look, without_gaps
+from ..samples import (
+    ColumnStatistics,
+    Engine,
+    Samples,
+    choose_executor,
+    omit_missing_rows,
+    scan_columns,
+)
 from ..typing import ArrayLike, Floats, Integers
-from ._cost import SLOW_RATE, byte_count, within_memory
+from ._cost import MIN_FLOPS_PER_SECOND, fit_into_memory, parse_memory_limit
 from ._evidence import Evidence, gather
 from ._method import Estimate, Estimator, Method
 from ._methods import METHODS
@@ -114,12 +121,12 @@ def gather_evidence(
         repeats=repeats,
         washout=washout,
     )
-    n_bytes = None if memory_limit is None else byte_count(memory_limit)
-    engine = Engine(chosen_executor(executor, u, x), n_bytes)
-    return evidence_of(samples, engine, constant, nan_policy, method=None)
+    n_bytes = None if memory_limit is None else parse_memory_limit(memory_limit)
+    engine = Engine(choose_executor(executor, u, x), n_bytes)
+    return evidence_from_samples(samples, engine, constant, nan_policy, method=None)
 
 
-def evidence_of(
+def evidence_from_samples(
     samples: Samples, engine: Engine, constant: bool, nan_policy: str, method: Method | None
 ) -> Evidence:
     """Scan all rows, refuse what cannot be used, prepare the readouts, and make the one pass.
@@ -127,15 +134,15 @@ def evidence_of(
     `method` is the method that will be used, if it is known: with a memory limit its own needs
     count.
     """
-    constant = yes_or_no("constant", constant)
-    one_of("nan_policy", nan_policy, ("raise", "omit"))
+    constant = require_boolean("constant", constant)
+    require_one_of("nan_policy", nan_policy, ("raise", "omit"))
     _refuse_host_options_for_device_arrays(samples, engine)
     if nan_policy == "omit":
         samples = _without_missing_rows(samples, engine)
     if engine.memory_limit is not None:
-        engine = within_memory(engine, samples, constant, method)
+        engine = fit_into_memory(engine, samples, constant, method)
     with all_cores() as n_cores, np.errstate(under="ignore"):  # readouts near 1e-310 are valid
-        statistics = first_look(samples, engine)
+        statistics = scan_columns(samples, engine)
         samples = samples.prepared(statistics, constant)
         _refuse_impossible_job(samples)
         findings = _start_data_checks(samples, statistics, n_cores)
@@ -167,7 +174,7 @@ def _without_missing_rows(samples: Samples, engine: Engine) -> Samples:
     if engine.memory_limit is not None:
         chunk_bytes = engine.memory_limit // MEMORY_SHARE_FOR_MISSING_ROWS
         engine = replace(engine, chunk_bytes=chunk_bytes)
-    return without_gaps(samples, engine)
+    return omit_missing_rows(samples, engine)
 
 
 def _refuse_impossible_job(samples: Samples) -> None:
@@ -177,7 +184,7 @@ def _refuse_impossible_job(samples: Samples) -> None:
     n_terms = len(samples.basis)
     # Four arrays of readouts and functions, and half a kilobyte for the indices of each function.
     n_bytes = 8.0 * 4 * k * n_terms + 512.0 * n_terms
-    flops_per_second = DEVICE_FLOPS_PER_SECOND if samples.x.on_device else SLOW_RATE
+    flops_per_second = DEVICE_FLOPS_PER_SECOND if samples.x.on_device else MIN_FLOPS_PER_SECOND
     n_days = 2.0 * n * k * n_terms / flops_per_second / SECONDS_PER_DAY
     too_large = (
         n_bytes > BYTES_ON_ANY_MACHINE and n_bytes > MAX_SHARE_OF_MACHINE_MEMORY * machine_memory()
@@ -191,7 +198,7 @@ def _refuse_impossible_job(samples: Samples) -> None:
 
 
 def _start_data_checks(
-    samples: Samples, statistics: Look, n_cores: int
+    samples: Samples, statistics: ColumnStatistics, n_cores: int
 ) -> Callable[[], dict[str, list[Check]]]:
     """Return a function that gives the findings of the data checks, computed once.
 
@@ -295,7 +302,7 @@ def conclude(
 def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
     """Return the method behind a name or a user's function, after its options were checked."""
     if isinstance(method, str):
-        one_of("method", method, METHODS)
+        require_one_of("method", method, METHODS)
         method = METHODS[method]
     if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._validation import one_of, probability, whole_number
+from .._validation import require_one_of, require_probability, require_whole_number
 from ..errors import Check, DataError, ParameterError
 from ..kernels import Summary, combine, squares
 from ..samples import Samples, Table
 from ..typing import Floats
-from ._evidence import Evidence, row_blocks, square_sums, summaries
+from ._evidence import Evidence, row_blocks, square_sums, summarise_between
 from ._method import Estimate
 
 # The rule of Dambre et al. doubles the quantile of the chi-squared distribution for safety.
@@ -75,7 +75,7 @@ def threshold_richardson(
     >>> infocap.estimate(u, u**3, basis, method="threshold-richardson").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    one_of("bound", bound, ("cauchy-schwarz", "data"))
+    require_one_of("bound", bound, ("cauchy-schwarz", "data"))
     if bound == "data":
         threshold = evidence.leverage_bound
         further_remedy = ""
@@ -147,7 +147,7 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, jackknife: int = 0) -> Estimate
     >>> infocap.estimate(u, u**3, basis, method="chi2").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    probability("p", p)
+    require_probability("p", p)
     normalised = evidence.raw / evidence.target_power
     quantile = float(scipy.special.chdtri(evidence.rank, p))
     level = CHI2_SAFETY_FACTOR * quantile / evidence.n_samples
@@ -182,7 +182,7 @@ def surrogate(
     >>> infocap.estimate(u, u**3, basis, method="surrogate").capacity.round(2)
     array([0.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    n_surrogates = whole_number("n_surrogates", n_surrogates, 1)
+    n_surrogates = require_whole_number("n_surrogates", n_surrogates, 1)
     if evidence.samples.root_weights is not None:
         raise ParameterError(
             "method 'surrogate' shuffles samples and takes no weights; use another method."
@@ -260,7 +260,7 @@ def _with_jackknife(
     of the samples, so that extrapolation from halves stays what it is. On low-discrepancy points
     the error bars are too long: a design with a gap is no longer even.
     """
-    if whole_number("jackknife", n_blocks, 0) == 0:
+    if require_whole_number("jackknife", n_blocks, 0) == 0:
         return estimate
     edges = _block_edges(evidence, n_blocks)
     without_block = np.array([values(part) for part in _evidence_without_blocks(evidence, edges)])
@@ -302,7 +302,7 @@ def _block_edges(evidence: Evidence, n_blocks: int) -> list[int]:
 
 def _evidence_without_blocks(evidence: Evidence, edges: list[int]) -> Iterator[Evidence]:
     """Yield the evidence without each block, in which one half is shorter by that block."""
-    *blocks, _ = summaries(evidence.samples, evidence.engine, evidence.frame, edges)
+    *blocks, _ = summarise_between(evidence.samples, evidence.engine, evidence.frame, edges)
     n_per_half = len(blocks) // 2
     first_half, second_half = evidence.halves
     pairs = [(shorter, second_half) for shorter in _all_but_one(blocks[:n_per_half])]

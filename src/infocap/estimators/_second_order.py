@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, on_device, times, to_numpy
+from .._arrays import array_namespace, is_on_device, multiply_tall, to_numpy
 from ..basis import ProductBasis
-from ..kernels import TINY, Sums, add_groups, rows_at, serial_sums
+from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at, serial_sums
 from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import MIN_SAMPLE_MARGIN, NO_FIT, Fit, HalfFit, Piece, inverse_root, pieces
+from ._fit import MIN_SAMPLE_MARGIN, NO_FIT, Fit, HalfFit, Piece, inverse_root, iterate_pieces
 
 # Least margin 1 - leverage, relative to its mean, by which a residual is divided: a few corner
 # points of the inputs would dominate every sum otherwise.
@@ -58,7 +58,7 @@ MIN_FUNCTIONS_PER_TILE = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals(Sums):
+class Residuals(AddableSums):
     """Sums over the samples of one group.
 
     The square of what a sample adds, which makes the bias of a capacity, is a sum of products:
@@ -126,7 +126,7 @@ def residual_sums(
     n_parts = 2 if job.basis is None else max(len(job.basis) // len(dictionary), 2)
     rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
     for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
-        for piece in pieces(samples, first, last, dictionary, n_parts, **whitener):
+        for piece in iterate_pieces(samples, first, last, dictionary, n_parts, **whitener):
             rows = _rows_of(piece, samples, half, job)
             for group, begin, end in _groups_of(piece, edges):
                 group_sums = _sum_rows(rows.part(begin, end), job, samples.n_total)
@@ -196,14 +196,14 @@ def _sum_rows(rows: _Rows, job: Job, n_total: int) -> Residuals:
     powers = (z_power**2, e_power**2, e_power**4, e_power_of_errors - e_power)
     return Residuals(
         count=z.shape[0],
-        controls=times(rows.controls, e),
-        targets=times(rows.all_functions, e),
+        controls=multiply_tall(rows.controls, e),
+        targets=multiply_tall(rows.all_functions, e),
         mixed=z_e + z_e.T - e_e,
         residuals=e_e,
         fit_powers=(white_e * f_power[:, None]).T @ white_e,
         inner=z.T @ (a_z_plus_b_e + b_e) + (f_power[:, None] * e).T @ e,
         bias=bias,
-        cross=xp.vecdot(times(rows.functions, a_z_plus_b_e), job.weights),
+        cross=xp.vecdot(multiply_tall(rows.functions, a_z_plus_b_e), job.weights),
         influence=influence,
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
@@ -217,7 +217,7 @@ def _sums_of_functions(rows: _Rows, job: Job, a: Any) -> tuple[Any, Any]:
     half_e_minus_z = (rows.e_of_errors / 2 - rows.z).T
     n_functions = rows.functions.shape[0]
     n_all = rows.all_functions.shape[0]
-    if on_device(rows.z):
+    if is_on_device(rows.z):
         step = n_functions + n_all
     else:
         step = max(NUMBERS_PER_TILE // rows.z.shape[0], MIN_FUNCTIONS_PER_TILE)
@@ -403,7 +403,7 @@ def _second_order_of(
         refitted_change=refitted_change,
         residual_covariance=covariance,
         leverage_ratio=float(leverage_power) / (gram.shape[0] * n**2),
-        contributors=float(e_power_2**2 / max(e_power_4, TINY)),
+        contributors=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         capped=float(capped) / n,
         smallest_eigenvalue=smallest_eigenvalue,
     )
@@ -420,13 +420,15 @@ def _bias(whole: Residuals, metric: Any, n: int) -> Floats:
 def _variance(influence: Floats, bias: Floats, covariance: Floats, n: int) -> Floats:
     """Return the variance of every capacity, to first and to second order."""
     first, second, fourth = influence
-    n_effective = np.maximum(second**2 / np.maximum(fourth, TINY), MIN_EFFECTIVE_SAMPLES)
+    n_effective = np.maximum(
+        second**2 / np.maximum(fourth, SMALLEST_DIVISOR), MIN_EFFECTIVE_SAMPLES
+    )
     widening = 1 + FEW_SAMPLES_WIDENING / n_effective
     first_order = widening * (second - first**2 / n) / n**2
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions
     # that are in part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function
     # that is not, is safe.
-    unexplained = max(np.trace(covariance), TINY)
+    unexplained = max(np.trace(covariance), SMALLEST_DIVISOR)
     second_order = 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
     return np.asarray(first_order + second_order)
 

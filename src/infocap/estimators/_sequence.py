@@ -18,20 +18,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from .._arrays import array_namespace, as_like, inverse_of_triangle, to_numpy
+from .._arrays import array_namespace, invert_triangle, to_library_of, to_numpy
 from .._threads import parallel_map
 from ..basis import DelayedBasis
 from ..errors import Check
-from ..kernels import TINY, benjamini_hochberg, stretch_error, triangle_of_gram
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    benjamini_hochberg,
+    jackknife_error_of_stretches,
+    triangle_of_gram,
+)
 from ..samples import Samples
 from ..typing import Floats
 from ._evidence import Evidence
-from ._fit import MIN_SAMPLE_MARGIN, Products, inverse_root, pieces, products
+from ._fit import MIN_SAMPLE_MARGIN, Products, inverse_root, iterate_pieces, products
 from ._method import Estimate
 
 # Samples per function from which on least squares is safe; with fewer, leaving out a stretch
 # changes the fit too much.
-LEAST_SAMPLES = 8
+MIN_SAMPLES_PER_CONTROL = 8
 # Controls per reported function: what a device remembers beyond the functions scatters totals and
 # biases them; twice as many controls halved that bias.
 CONTROLS_PER_FUNCTION = 2
@@ -65,7 +70,7 @@ class LeastSquares(NamedTuple):
     gram: Floats  # G that follows, (rank, rank)
 
 
-def fitted(sums: Products) -> LeastSquares | None:
+def fit_least_squares(sums: Products) -> LeastSquares | None:
     """Fit the readouts by the controls.
 
     None where some controls are the same on these samples, as functions of binary inputs may be.
@@ -73,7 +78,7 @@ def fitted(sums: Products) -> LeastSquares | None:
     triangle = triangle_of_gram(sums.controls)
     if not np.isfinite(to_numpy(triangle[-1, -1])):
         return None
-    inverse = inverse_of_triangle(triangle)
+    inverse = invert_triangle(triangle)
     c = inverse @ (inverse.T @ sums.cross)
     n_free = sums.count - c.shape[0]
     covariance = to_numpy(sums.readouts - sums.cross.T @ c) / n_free
@@ -91,7 +96,7 @@ def _fitted_without(whole: Products, stretch: Products) -> LeastSquares | None:
         readouts=whole.readouts - stretch.readouts,
         count=whole.count - stretch.count,
     )
-    return fitted(rest)
+    return fit_least_squares(rest)
 
 
 def _residual_squares(
@@ -103,11 +108,11 @@ def _residual_squares(
     by 1 - h each.
     """
     total = np.zeros((2, len(samples.basis)))
-    for piece in pieces(samples, start, stop, samples.basis, **whitener):
+    for piece in iterate_pieces(samples, start, stop, samples.basis, **whitener):
         phi = piece.values
         z = piece.readouts
         xp = array_namespace(z)
-        e = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
+        e = (z - phi.T @ to_library_of(c, z)) @ to_library_of(root, z)
         square = phi * phi
         leverage = xp.sum(square, axis=0) / samples.n_total
         margin = xp.clip(1 - leverage, MIN_SAMPLE_MARGIN, None)
@@ -128,9 +133,9 @@ def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[LeastSquares |
     if 8 * len(controls) ** 2 * len(edges) < allowed_bytes:
         stretches: list[Products] = engine.fold(samples, sum_products, edges=edges)
         whole = reduce(add, stretches)
-        return [fitted(whole), *parallel_map(partial(_fitted_without, whole), stretches)]
+        return [fit_least_squares(whole), *parallel_map(partial(_fitted_without, whole), stretches)]
     whole = engine.fold(samples, sum_products)
-    fits = [fitted(whole)]
+    fits = [fit_least_squares(whole)]
     for rows in pairwise(edges):
         (stretch,) = engine.fold(samples, sum_products, edges=rows)
         fits.append(_fitted_without(whole, stretch))
@@ -146,7 +151,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     """
     n = evidence.n_samples
     basis = evidence.basis
-    most = n // LEAST_SAMPLES
+    most = n // MIN_SAMPLES_PER_CONTROL
     if not isinstance(basis, DelayedBasis) or len(basis) > most:
         return None
     n_controls = CONTROLS_PER_FUNCTION * len(basis)
@@ -184,8 +189,8 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     expected_spread = max(float(reported[1:] @ null[1:]), ROUNDING / n)
     scatter = float(reported[1:] @ spread[1:]) / expected_spread
 
-    freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
-    p = scipy.special.chdtrc(freedom, freedom * reported / np.maximum(null, TINY))
+    freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR)
+    p = scipy.special.chdtrc(freedom, freedom * reported / np.maximum(null, SMALLEST_DIVISOR))
     unbiased = corrected[places]
     # Student's factor for few stretches, with which 1.96 standard errors make a 95 % interval.
     scale = float(scipy.special.stdtrit(count - 1, 0.975)) / 1.96 * np.sqrt(count - 1)
@@ -201,7 +206,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
 
     places_beyond = np.setdiff1d(np.arange(len(controls)), places)
     beyond = float(corrected[places_beyond].sum())
-    beyond_error = stretch_error(capacities_without[:, places_beyond].sum(axis=1))
+    beyond_error = jackknife_error_of_stretches(capacities_without[:, places_beyond].sum(axis=1))
     checks = [
         *short_stretches(evidence),
         *_short_window(unbiased, beyond, beyond_error),
@@ -213,7 +218,9 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
         standard_error=error,
         p_value=p,
         total=float(np.clip(unbiased.sum(), 0.0, evidence.rank)),
-        total_standard_error=stretch_error(capacities_without[:, places].sum(axis=1)),
+        total_standard_error=jackknife_error_of_stretches(
+            capacities_without[:, places].sum(axis=1)
+        ),
         checks=tuple(checks),
         coordinates=(coordinates[places].T,),
         residual_covariance=covariance,

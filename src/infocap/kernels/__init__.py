@@ -1,13 +1,13 @@
 """Numerical steps on arrays alone: summaries of samples, ridge fits, and statistics of capacities."""
 
 from ._moments import (
-    GOOD_CONDITION,
+    MAX_CONDITION_OF_PRODUCTS,
+    AddableSums,
     Frame,
     Moments,
-    Sums,
     add_groups,
     condition_bound,
-    frame_of,
+    frame_from_triangle,
     triangle_of_gram,
 )
 from ._projection import (
@@ -21,32 +21,38 @@ from ._projection import (
     squares,
     summarise,
 )
-from ._ridge import EXACT_ABOVE, Ridge, rows_at
-from ._statistics import TINY, benjamini_hochberg, serial_sums, stretch_error, zero_capacity_bound
+from ._ridge import MIN_EXACT_LEVERAGE, Ridge, rows_at
+from ._statistics import (
+    SMALLEST_DIVISOR,
+    benjamini_hochberg,
+    jackknife_error_of_stretches,
+    serial_sums,
+    zero_capacity_bound,
+)
 
 __all__ = [
-    "EXACT_ABOVE",
-    "GOOD_CONDITION",
+    "MIN_EXACT_LEVERAGE",
+    "MAX_CONDITION_OF_PRODUCTS",
     "RANK_TOLERANCE",
-    "TINY",
+    "SMALLEST_DIVISOR",
     "Frame",
     "Moments",
     "Ridge",
     "Span",
     "Summary",
-    "Sums",
+    "AddableSums",
     "add_groups",
     "benjamini_hochberg",
     "capacities",
     "combine",
     "condition_bound",
     "coordinates",
-    "frame_of",
+    "frame_from_triangle",
     "rows_at",
     "serial_sums",
     "span",
     "squares",
-    "stretch_error",
+    "jackknife_error_of_stretches",
     "summarise",
     "triangle_of_gram",
     "zero_capacity_bound",

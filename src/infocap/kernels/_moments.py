@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, cholesky, inverse_of_triangle, to_numpy
+from .._arrays import array_namespace, cholesky, invert_triangle, to_library_of, to_numpy
 from ._projection import Summary
 
 # Smallest pivot of unit columns for which a frame is made: the squared condition number then leaves
 # 8 digits, enough for coordinates that are to be nearly uncorrelated only.
 MIN_FRAME_PIVOT = 1e-4
 # Condition number whose square costs less than 1e-11 in the capacities.
-GOOD_CONDITION = 300.0
+MAX_CONDITION_OF_PRODUCTS = 300.0
 # Condition number of some of the rows below which the readouts need no frame: half of what the last
 # step allows, since the other rows differ.
 MAX_CONDITION_WITHOUT_FRAME = 150.0
@@ -66,7 +66,7 @@ class Frame(NamedTuple):
     triangle: Any
 
 
-def frame_of(triangle: Any) -> Frame | None:
+def frame_from_triangle(triangle: Any) -> Frame | None:
     """Return the frame in which readouts with this triangle are orthonormal.
 
     Return None where some readouts are nearly dependent.
@@ -74,7 +74,7 @@ def frame_of(triangle: Any) -> Frame | None:
     xp = array_namespace(triangle)
     norms = xp.sqrt(xp.sum(triangle**2, axis=0))
     scaled = triangle / xp.where(norms > 0, norms, xp.ones_like(norms))
-    inverse = inverse_of_triangle(scaled)
+    inverse = invert_triangle(scaled)
     smallest_pivot = xp.min(xp.abs(xp.linalg.diagonal(scaled)))
     both = xp.stack([smallest_pivot, condition_bound(scaled, inverse)])
     pivot, condition = to_numpy(both).tolist()  # fetched from a device in one transfer
@@ -85,7 +85,7 @@ def frame_of(triangle: Any) -> Frame | None:
     return Frame(inverse / norms[:, None], triangle)
 
 
-class Sums:
+class AddableSums:
     """Base class of dataclasses whose fields are sums over samples: they add up field by field."""
 
     def __add__(self, other: Self) -> Self:
@@ -105,7 +105,7 @@ def add_groups(first: dict[int, Any], second: dict[int, Any]) -> dict[int, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Sums):
+class Moments(AddableSums):
     """Sums of products over some samples, with the readouts in the coordinates z of a frame."""
 
     gram: Any  # z'z, (readouts, readouts)
@@ -115,15 +115,15 @@ class Moments(Sums):
     def summary(self, frame: Frame, constant: bool) -> tuple[Summary, Any]:
         """Return the summary of these samples, and a bound on the condition number of z.
 
-        Where the bound is not below `GOOD_CONDITION`, sums of products have lost too many digits.
+        Where the bound is not below `MAX_CONDITION_OF_PRODUCTS`, sums of products have lost too many digits.
         On a device nothing is waited for.
         """
         xp = array_namespace(self.gram)
         triangle = triangle_of_gram(self.gram)
-        inverse = inverse_of_triangle(triangle)
+        inverse = invert_triangle(triangle)
         norms = xp.sqrt(xp.sum(triangle**2, axis=0))
         bound = condition_bound(triangle / norms, inverse * norms[:, None])
-        projection = (self.projection @ as_like(inverse, self.projection)).T
+        projection = (self.projection @ to_library_of(inverse, self.projection)).T
         if frame.matrix is not None:
             triangle = triangle @ frame.triangle
             inverse = frame.matrix @ inverse

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, inverse_of_triangle, on_host, to_numpy
+from .._arrays import array_namespace, invert_triangle, is_on_host, to_library_of, to_numpy
 from ..typing import Floats
 
 # Singular values of the scaled readouts below this share of the largest are rounding. A coarser
@@ -65,8 +65,8 @@ def _combine_two(a: Summary, b: Summary) -> Summary:
     # [a.triangle; b.triangle] = q @ triangle, and both projections turn with q.
     q, triangle = np.linalg.qr(np.vstack([a.triangle, b.triangle]))
     n_rows = len(a.triangle)
-    q_of_a = as_like(q[:n_rows].T, a.projection)
-    q_of_b = as_like(q[n_rows:].T, a.projection)
+    q_of_a = to_library_of(q[:n_rows].T, a.projection)
+    q_of_b = to_library_of(q[n_rows:].T, a.projection)
     projection = q_of_a @ a.projection + q_of_b @ b.projection
     return Summary(triangle, projection, a.n_samples + b.n_samples, a.constant)
 
@@ -121,7 +121,7 @@ def _inverse_of_clear_triangle(scaled: Floats) -> Floats | None:
     n_rows, n_columns = scaled.shape
     if n_rows != n_columns or not np.min(np.abs(np.diag(scaled))) > MIN_CLEAR_PIVOT:
         return None
-    inverse: Floats = inverse_of_triangle(scaled)
+    inverse: Floats = invert_triangle(scaled)
     max_condition = np.linalg.norm(inverse) * np.linalg.norm(scaled)
     return inverse if max_condition < 1 / MIN_CLEAR_PIVOT else None
 
@@ -140,7 +140,7 @@ def coordinates(summary: Summary, space: Span) -> Any:
     projection = summary.projection
     if space.frame is not None:
         n_constant = int(summary.constant)
-        along_frame = as_like(space.frame.T, projection) @ projection[n_constant:, :]
+        along_frame = to_library_of(space.frame.T, projection) @ projection[n_constant:, :]
         xp = array_namespace(projection)
         projection = xp.concat([projection[:n_constant, :], along_frame], axis=0)
     return projection / float(np.sqrt(summary.n_samples))
@@ -153,6 +153,6 @@ def capacities(summary: Summary) -> Floats:
 
 def squares(values: Any) -> Floats:
     """Return the sum of squares over the first axis, as a NumPy array wherever the values are."""
-    if on_host(values):
+    if is_on_host(values):
         return np.einsum("ij,ij->j", values, values)
     return to_numpy(array_namespace(values).sum(values**2, axis=0))

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, cholesky, solve_triangle, take_rows, to_numpy
+from .._arrays import array_namespace, cholesky, solve_triangle, take_rows, to_library_of, to_numpy
 from ..typing import Floats, Integers
 
 # Share of a function's square that must be independent of the functions before it; less is rounding.
 MIN_INDEPENDENT_SHARE = 1e-10
 # Leverages above this are computed exactly, smaller ones from random signs, with a relative error
 # of sqrt(2 / number of sign vectors).
-EXACT_ABOVE = 0.6
+MIN_EXACT_LEVERAGE = 0.6
 # Smallest margin 1 - h: a sample that is fitted exactly leaves nothing but rounding.
 MIN_RIDGE_MARGIN = 1e-12
 
@@ -61,7 +61,7 @@ class Ridge:
             Number of vectors of random signs.
         """
         xp = array_namespace(products)
-        rows = as_like(kept, products)
+        rows = to_library_of(kept, products)
         position = np.full(products.shape[0], -1)
         position[kept] = np.arange(len(kept))
         gram = products
@@ -78,7 +78,7 @@ class Ridge:
             if not is_independent:
                 continue
             right_and_signs = xp.concat(
-                [solve_triangle(factor, right), as_like(signs, gram)], axis=1
+                [solve_triangle(factor, right), to_library_of(signs, gram)], axis=1
             )
             solution = rows_at(solve_triangle(factor, right_and_signs, transposed=True), position)
             n_readouts = right.shape[1]
@@ -94,21 +94,21 @@ class Ridge:
         """Return 1 - h of samples whose values of the dictionary are phi (dictionary, samples)."""
         xp = array_namespace(phi)
         leverage = xp.sum((self.sign_vectors.T @ phi) ** 2, axis=0)
-        large = xp.nonzero(leverage > EXACT_ABOVE)[0]
+        large = xp.nonzero(leverage > MIN_EXACT_LEVERAGE)[0]
         if large.shape[0]:
-            phi_of_large = take_rows(take_rows(phi.T, large).T, as_like(self.functions, phi))
+            phi_of_large = take_rows(take_rows(phi.T, large).T, to_library_of(self.functions, phi))
             exact = xp.sum(solve_triangle(self.factor, phi_of_large) ** 2, axis=0)
             # Exact values are appended and picked by index, because not every library can write
             # into an array.
             n_samples = leverage.shape[0]
             source = np.arange(n_samples)
             source[to_numpy(large)] = n_samples + np.arange(large.shape[0])
-            leverage = take_rows(xp.concat([leverage, exact]), as_like(source, leverage))
+            leverage = take_rows(xp.concat([leverage, exact]), to_library_of(source, leverage))
         return xp.clip(1 - leverage, MIN_RIDGE_MARGIN, None)
 
     def solve(self, right: Any) -> Any:
         """Return (A + diag(p))^-1 right, for right (dictionary, columns)."""
-        right_in_use = take_rows(right, as_like(self.functions, right))
+        right_in_use = take_rows(right, to_library_of(self.functions, right))
         half_solved = solve_triangle(self.factor, right_in_use)
         return rows_at(solve_triangle(self.factor, half_solved, transposed=True), self.position)
 
@@ -118,8 +118,8 @@ def rows_at(array: Any, places: Integers) -> Any:
     is_beginning = len(places) <= array.shape[0] and np.array_equal(places, np.arange(len(places)))
     if is_beginning:
         return array[: len(places), ...]  # without a copy
-    rows = take_rows(array, as_like(np.maximum(places, 0), array))
+    rows = take_rows(array, to_library_of(np.maximum(places, 0), array))
     if np.all(places >= 0):
         return rows
     is_row = (places >= 0)[:, None]
-    return rows * as_like(is_row * 1.0, array)
+    return rows * to_library_of(is_row * 1.0, array)

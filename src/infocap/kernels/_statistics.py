@@ -10,7 +10,7 @@ from .._arrays import array_namespace, to_numpy
 from ..typing import ArrayLike, Floats
 
 # What a divisor is at least; it would be zero where there is no noise at all.
-TINY = 1e-300
+SMALLEST_DIVISOR = 1e-300
 
 
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
@@ -99,7 +99,7 @@ def serial_sums(
     return scale * to_numpy(squares), scale * to_numpy(influence)
 
 
-def stretch_error(without: Floats) -> float:
+def jackknife_error_of_stretches(without: Floats) -> float:
     """Return the jackknife's standard error of a number, from stretches of a sequence.
 
     Neighbouring stretches that vary together count for less than their number. With few stretches
@@ -114,7 +114,7 @@ def stretch_error(without: Floats) -> float:
 
     n_stretches = len(without)
     deviation = without - without.mean()
-    power = max(float(deviation @ deviation), TINY)
+    power = max(float(deviation @ deviation), SMALLEST_DIVISOR)
     autocorrelation = max(float(deviation[1:] @ deviation[:-1]) / power, 0.0)
     variance = (n_stretches - 1) / n_stretches * power * (1 + 2 * autocorrelation)
     student_factor = stdtrit(n_stretches - 1, 0.975) / 1.96

@@ -20,8 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, on_host, rotation, take_rows, to_numpy, transforms
-from .._validation import Checked, Finite, NotNegative, Positive, number
+from .._arrays import (
+    array_namespace,
+    fourier_module,
+    is_on_host,
+    take_rows,
+    to_library_of,
+    to_numpy,
+    unit_phasors,
+)
+from .._validation import Checked, Finite, NotNegative, Positive, require_number
 from ..errors import ParameterError, warn
 from ..typing import Floats, Integers
 from ._stages import Grid, crop_points, pad_points
@@ -64,7 +72,7 @@ class Pulses:
     def select(self, mask: Any) -> Pulses:
         """Return the pulses of a mask."""
         rows = np.flatnonzero(mask)
-        field = take_rows(self.field, as_like(rows, self.field))
+        field = take_rows(self.field, to_library_of(rows, self.field))
         return Pulses(field, self.samples[rows], self.position[rows], self.halvings[rows])
 
 
@@ -178,27 +186,29 @@ class Fibre(Checked):
         list of array
             Fourier coefficients (samples, points) after each length.
         """
-        lengths = [number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)]
+        lengths = [
+            require_number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)
+        ]
         if not lengths or sorted(lengths) != lengths:
             raise ParameterError(f"`lengths_m={lengths}` must be one length or more, increasing.")
         lengths = [length + self.amplifier_length_m for length in lengths]
         exponent = self.exponent(grid.frequency_thz)
         if self.prechirp_length_m:
             chirp = np.exp(1j * exponent.imag * self.prechirp_length_m)
-            field = field * as_like(chirp, field)
+            field = field * to_library_of(chirp, field)
             in_time = None  # Dispersion has changed it.
-        outputs = [field * as_like(np.exp(exponent * length), field) for length in lengths]
+        outputs = [field * to_library_of(np.exp(exponent * length), field) for length in lengths]
         if self.gamma_per_w_km == 0 or lengths[-1] == 0:
             return outputs
 
-        fourier = transforms(field)
+        fourier = fourier_module(field)
         if in_time is None:
             in_time = fourier.fft(field)
         window_points = self._window_points(in_time, field, grid, lengths[-1])
         for n_points in np.unique(window_points).tolist():
-            rows = as_like(np.flatnonzero(window_points == n_points), field)
+            rows = to_library_of(np.flatnonzero(window_points == n_points), field)
             cropped = crop_points(take_rows(in_time, rows), n_points)
-            fade = as_like(_fade(n_points, grid.n_points), field)
+            fade = to_library_of(_fade(n_points, grid.n_points), field)
             start = fourier.ifft(cropped * fade)
             corrections = self._corrections(start, grid, lengths)
             for output, correction in zip(outputs, corrections, strict=True):
@@ -222,11 +232,11 @@ class Fibre(Checked):
         spread_ps = abs(self.beta2_ps2_per_km) * 1e-3 * length_m * omega_at_edge
         if spread_ps > NEGLIGIBLE_SPREAD_PS:
             # Dispersion may carry light out of the window.
-            propagator = as_like(np.exp(self.exponent(grid.frequency_thz) * length_m), field)
-            powers.append(_power(transforms(field).fft(field * propagator)))
+            propagator = to_library_of(np.exp(self.exponent(grid.frequency_thz) * length_m), field)
+            powers.append(_power(fourier_module(field).fft(field * propagator)))
         cubes = 0.0  # sums of |A|³ over the neglected times, (samples, windows)
         for power in powers:
-            cubes = cubes + (power * xp.sqrt(power)) @ as_like(neglected.T, power)
+            cubes = cubes + (power * xp.sqrt(power)) @ to_library_of(neglected.T, power)
         largest_amplitude = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
         relative_cubes = to_numpy(cubes / largest_amplitude[:, None])
         step_ps = grid.window_ps / grid.n_points
@@ -256,10 +266,10 @@ class Fibre(Checked):
             stretch = length - travelled
             groups = self._march(groups, stretch, grid, n_points, light, failed)
             light = light.attenuated(np.exp(-self._attenuation_per_m * stretch))
-            linear = field * as_like(np.exp(exponent * length), field)
+            linear = field * to_library_of(np.exp(exponent * length), field)
             correction = xp.zeros_like(start)
             for pulses in groups:
-                rows = as_like(pulses.samples, start)
+                rows = to_library_of(pulses.samples, start)
                 difference = crop_points(pulses.field, n_points) - take_rows(linear, rows)
                 correction[rows] = xp.astype(difference, start.dtype)
                 pulses.position = np.zeros_like(pulses.position)
@@ -316,9 +326,9 @@ class Fibre(Checked):
         xp = array_namespace(pulses.field)
         spacing_thz = grid.band_thz / n_first_points
         propagators = linear_half_steps(self, n_points, spacing_thz, stretch, N_STEP_LENGTHS)
-        propagators = as_like(propagators, pulses.field)
+        propagators = to_library_of(propagators, pulses.field)
         phases = self._gamma_per_w_m * stretch * 0.5 ** np.arange(N_STEP_LENGTHS)[:, None]
-        phases = as_like(phases, xp.real(pulses.field))
+        phases = to_library_of(phases, xp.real(pulses.field))
         # A step that is half as long may differ by half as much, for errors add up.
         step_limits = MAX_STEP_DIFFERENCE**2 * self.tolerance * 0.25 ** np.arange(MAX_HALVINGS + 1)
         edge_limit = MAX_EDGE_AMPLITUDE**2 * self.tolerance
@@ -353,7 +363,7 @@ class Fibre(Checked):
             if moved.all():
                 pulses.field = after
             else:
-                pulses.field = xp.where(as_like(moved, after)[:, None], after, pulses.field)
+                pulses.field = xp.where(to_library_of(moved, after)[:, None], after, pulses.field)
             pulses.position = pulses.position + np.where(moved, step_units, 0)
 
             # Longer steps begin at multiples of their own length.
@@ -400,7 +410,7 @@ def extrapolated_step(
     """
     # Where all steps are alike, a single row serves all pulses without a copy.
     all_alike = (halvings == halvings[0]).all()
-    steps = as_like(halvings[:1] if all_alike else halvings, field)
+    steps = to_library_of(halvings[:1] if all_alike else halvings, field)
     half = take_rows(propagators, steps)
     quarter = take_rows(propagators, steps + 1)
     phase = take_rows(phases, steps)
@@ -426,9 +436,9 @@ def linear_half_steps(
 
 def _with_nonlinear_phase(field: Any, phase_per_power: Any) -> Any:
     """Return Fourier coefficients after the phase that light takes up in time by its own power."""
-    fourier = transforms(field)
+    fourier = fourier_module(field)
     in_time = fourier.fft(field)
-    in_time *= rotation(phase_per_power * _power(in_time))
+    in_time *= unit_phasors(phase_per_power * _power(in_time))
     return fourier.ifft(in_time)
 
 
@@ -447,7 +457,7 @@ def _merge(groups: list[Pulses]) -> Pulses:
 
 def _power(field: Any) -> Any:
     """Return |A|², by the quickest way of each kind of array."""
-    if on_host(field):
+    if is_on_host(field):
         return field.real**2 + field.imag**2  # without the square root that abs takes
     # On a device the number of operations counts, not their cost.
     return array_namespace(field).abs(field) ** 2

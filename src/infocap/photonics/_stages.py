@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, rotation, transforms
-from .._validation import Checked, Count, Finite, NotNegative, Positive, one_of
+from .._arrays import array_namespace, fourier_module, to_library_of, unit_phasors
+from .._validation import Checked, Count, Finite, NotNegative, Positive, require_one_of
 from ..errors import ParameterError, warn
 from ..typing import Floats, Integers
 
@@ -36,8 +36,8 @@ MAX_DBM = 40.0
 # to the width of the filter.
 SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
-Filter = Annotated[str | None, partial(one_of, options=(*FILTERS, None))]
-PhaseNoise = Annotated[str | None, partial(one_of, options=("cell", "bin", None))]
+Filter = Annotated[str | None, partial(require_one_of, options=(*FILTERS, None))]
+PhaseNoise = Annotated[str | None, partial(require_one_of, options=("cell", "bin", None))]
 
 
 @dataclass(frozen=True)
@@ -289,13 +289,13 @@ class Encoder(Checked):
             Complex transmissions (samples, cells).
         """
         xp = array_namespace(u)
-        bins = as_like(self.bin_of_cell(wavelength_nm), u)
-        input_of_bin = as_like(np.arange(self.n_bins) % self.n_inputs, u)
+        bins = to_library_of(self.bin_of_cell(wavelength_nm), u)
+        input_of_bin = to_library_of(np.arange(self.n_bins) % self.n_inputs, u)
         values = xp.take(u, input_of_bin, axis=1)  # (samples, bins)
         calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
-        power = xp.abs(values) ** as_like(1 + self.exponent_spread * calibration, u)
-        phase_per_loss = as_like(self.phase_spread_rad * calibration, u)
-        amplitude = xp.sign(values) * xp.sqrt(power) * rotation((1 - power) * phase_per_loss)
+        power = xp.abs(values) ** to_library_of(1 + self.exponent_spread * calibration, u)
+        phase_per_loss = to_library_of(self.phase_spread_rad * calibration, u)
+        amplitude = xp.sign(values) * xp.sqrt(power) * unit_phasors((1 - power) * phase_per_loss)
         outside = xp.ones_like(amplitude[:, :1])
         mask = xp.take(xp.concat([amplitude, outside], axis=1), bins, axis=1)
         if noise is None or self.phase_noise is None:
@@ -304,7 +304,7 @@ class Encoder(Checked):
         if self.phase_noise == "bin":
             no_phase_outside = xp.zeros_like(u[:, :1])
             phase = xp.take(xp.concat([phase, no_phase_outside], axis=1), bins, axis=1)
-        return mask * rotation(phase)
+        return mask * unit_phasors(phase)
 
     def filtered(self, cells: Any, grid: Grid, *offsets: float) -> list[Any]:
         """Return the cells as the instrument's own filter smooths them, on the grid.
@@ -324,7 +324,7 @@ class Encoder(Checked):
             For each offset a mask (samples, points).
         """
         xp = array_namespace(cells)
-        fourier = transforms(cells)
+        fourier = fourier_module(cells)
         per_cell = grid.points_per_cell
         spectrum = fourier.fft(cells)
         masks = []
@@ -332,7 +332,7 @@ class Encoder(Checked):
             columns = []
             for step in range(per_cell):
                 position = (step + offset) / per_cell  # in cells, from the centre of a cell
-                response = as_like(_response(self.filter, self.filter_ghz, position), cells)
+                response = to_library_of(_response(self.filter, self.filter_ghz, position), cells)
                 columns.append(fourier.ifft(spectrum * response))
             if per_cell == 1:
                 mask = columns[0]
@@ -440,9 +440,9 @@ class Detector(Checked):
         xp = array_namespace(density)
         offset_ghz = -self.readout_offset_nm * ghz_per_nm(wavelength_nm)
         cell_below = np.floor(offset_ghz).astype(int)
-        share_above = as_like(offset_ghz - cell_below, density)
-        below = xp.take(density, as_like(cell_below % N_CELLS, density), axis=1)
-        above = xp.take(density, as_like((cell_below + 1) % N_CELLS, density), axis=1)
+        share_above = to_library_of(offset_ghz - cell_below, density)
+        below = xp.take(density, to_library_of(cell_below % N_CELLS, density), axis=1)
+        above = xp.take(density, to_library_of((cell_below + 1) % N_CELLS, density), axis=1)
         return below * (1 - share_above) + above * share_above
 
     def disturb(self, readings: Any, noise: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, on_host, transforms
+from .._arrays import array_namespace, fourier_module, is_on_host, to_library_of
 from .._threads import all_cores, parallel_map
 from ..errors import DataError, ParameterError
 from ..typing import Floats
@@ -221,7 +221,7 @@ class FibreSystem:
         pulses = [replace(self.pulse, power_dbm=power) for power in powers]
         u = self._checked_inputs(u)
         propagate = partial(self._block_readouts, u, lengths_m, seed, pulses)
-        if on_host(u):
+        if is_on_host(u):
             block_size = self._block_size_on_host(len(u), pulses)
             starts = range(0, u.shape[0], block_size)
             blocks = parallel_map(partial(propagate, block_size), starts)
@@ -272,7 +272,7 @@ class FibreSystem:
             for stage, density in enumerate(densities, start=1):
                 readings = self.detector.read(density[rows], self.pulse.wavelength_nm)
                 if self.detector.noisy:
-                    values = as_like(noise(stage, 2, readings.shape[1]), readings)
+                    values = to_library_of(noise(stage, 2, readings.shape[1]), readings)
                     readings = self.detector.disturb(readings, values)
                 readouts.append(readings)
         return readouts
@@ -310,7 +310,7 @@ class FibreSystem:
         if self.single:
             u = xp.astype(u, xp.float32)
         n_noises = self.encoder.n_noises
-        phases = as_like(noise(0, n_noises), u) if n_noises else None
+        phases = to_library_of(noise(0, n_noises), u) if n_noises else None
         cells = self.encoder.cells(u, phases, self.pulse.wavelength_nm)
         mask, mask_between = self.encoder.filtered(cells, self.grid, 0.0, 0.5)
         before = mask * self._pulse_coefficients(mask)
@@ -332,7 +332,7 @@ class FibreSystem:
         round, for an even number of points in a cell). Both series have known sums, so the light
         itself is the weighted mean of the two samplings in which both cancel.
         """
-        fourier = transforms(field)
+        fourier = fourier_module(field)
         time = np.fft.fftfreq(self.grid.n_points)  # in units of the window
         # The value at the centre, where the sums are 0 / 0, is replaced below.
         angle = np.pi * np.where(time == 0, 0.1, time)
@@ -349,9 +349,11 @@ class FibreSystem:
             share = alternating_sum / (alternating_sum - equal_sum)
         else:
             share = equal_sum / (equal_sum - alternating_sum)
-        shift = as_like(np.exp(-1j * np.pi * time), field)
+        shift = to_library_of(np.exp(-1j * np.pi * time), field)
         halfway = fourier.fft(between) * shift
-        return fourier.fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
+        return fourier.fft(field) * to_library_of(1 - share, field) + halfway * to_library_of(
+            share, field
+        )
 
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
         """Return Fourier coefficients of the pulse in sqrt(W).
@@ -360,7 +362,7 @@ class FibreSystem:
         """
         spacing = self.grid.spacing_thz
         amplitude = self.pulse.amplitude(self.grid.frequency_thz + offset * spacing)
-        return as_like(amplitude * spacing, like)
+        return to_library_of(amplitude * spacing, like)
 
     def _checked_inputs(self, u: Any) -> Any:
         """Return the inputs in double precision; refuse a wrong shape and values beyond ±1."""

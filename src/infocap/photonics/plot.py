@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from ..plot import COLOURS, DOUBLE_MM, own_look
+from ..plot import COLOURS, DOUBLE_MM, package_style
 from ..typing import ArrayLike, Floats
 from ._stages import ghz_per_nm
 from ._system import FibreSystem
@@ -61,7 +61,7 @@ def stages(
     density_unit = system.pulse.density_unit * grid.window_ps**2
     laser = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
     output_name = f"after {system.length_m:g} m of fibre"
-    with own_look():
+    with package_style():
         if figure is None:
             width = DOUBLE_MM / MM_PER_INCH
             figure = plt.figure(figsize=(width, ASPECT * width), layout="constrained")

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from .._formatting import above_zero, name_and_unit, rounded, short
+from .._formatting import name_and_unit, positive_or_bound, rounded, short
 from ..result import CapacityResult, sum_over
 from ..typing import Floats
 from ._style import (
@@ -18,7 +18,7 @@ from ._style import (
     DOUBT,
     GREY,
     MIN_FONT_SIZE,
-    axes,
+    axes_in_style,
     degree_axis,
     settle,
     size_in_points,
@@ -27,7 +27,7 @@ from ._style import (
     unreliable_total,
 )
 
-KINDS = {"0": "constant", "1": "one variable", "2": "two variables", ">2": "more than two"}
+KIND_NAMES = {"0": "constant", "1": "one variable", "2": "two variables", ">2": "more than two"}
 # Width of a digit in the fonts of the style, over the font's size.
 DIGIT_WIDTH = 0.62
 # The fraction in the circle: its font size over the usual one, the factor by which matplotlib
@@ -89,7 +89,7 @@ def capacity_matrix(
     capacities = capacities[:n_columns, :n_rows]
     columns = np.arange(n_columns)
     rows = np.arange(n_rows)
-    with axes(ax, aspect=0.8) as ax:
+    with axes_in_style(ax, aspect=0.8) as ax:
         viridis = mpl.colormaps["viridis"]
         look: Any = {"cmap": viridis, "vmin": 0.0, "vmax": 1.0}
         look |= {"edgecolors": "white", "linewidth": 0.3}
@@ -158,10 +158,10 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     >>> ax.get_xlabel()
     'total degree'
     """
-    table = stacks(result).rename(columns=KINDS)
+    table = capacity_by_kind(result).rename(columns=KIND_NAMES)
     errors = errors_by_degree(result)
     degrees = table.index.to_numpy()
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         sums = stack(ax, table, (CONSTANT, *COLOURS), BAR_WIDTH)
         tops = sums
         if errors is not None:
@@ -208,7 +208,7 @@ def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
     Where only letters too small for print would fit, there are no sums. Returns the share of the
     height that they need.
     """
-    texts = [above_zero(value, 2) if value else "0" for value in sums]
+    texts = [positive_or_bound(value, 2) if value else "0" for value in sums]
     axes_width, axes_height = size_in_points(ax)
     font_size = 0.85 * mpl.rcParams["font.size"]
     space = axes_width / (len(sums) + 0.2)
@@ -226,7 +226,7 @@ def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
     return min((4 + font_size * text_height) / axes_height, MAX_SHARE_OF_SUMS)
 
 
-def stacks(result: CapacityResult) -> pd.DataFrame:
+def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
     """Return capacity by total degree and kind of function, with the constant ("0") apart."""
     table = result.by_degree()
     table.insert(0, "0", 0.0)

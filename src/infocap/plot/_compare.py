@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from .._formatting import HALF_WIDTH_95, with_error
 from ..workflow import Comparison
 from ..workflow import compare as compare_results
-from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
+from ._style import COLOURS, DOUBLE_MM, axes_in_style, degree_axis
 
 # Longer lines of the legend are broken: they would leave no room for the bars beside them.
 MAX_LEGEND_LINE_LENGTH = 48
@@ -47,7 +47,7 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
     table = comparison.by_degree()
     n_devices = len(comparison.names)
     width = GROUP_WIDTH / n_devices
-    with axes(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
+    with axes_in_style(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
         pairs = zip(comparison.names, comparison.results, strict=True)
         for number, (name, result) in enumerate(pairs):
             rows = table[table.device == name]

@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..recording import Recording
 from ..result import CapacityResult, Factors
 from ..typing import Floats
-from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
+from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes_in_style, unreliable_total
 
 # Points of a curve that get a marker; more would merge into a thick line.
 MAX_MARKERS = 100
@@ -61,7 +61,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         )
     n_samples = np.array(curve.n_samples)
     totals = np.array(curve.total)
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         if curve.standard_error is not None and not result.unreliable:
             # An error that is None becomes NaN.
             errors = np.array(curve.standard_error, dtype=float)
@@ -141,7 +141,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     numbers = np.arange(1, len(values) + 1)
     # Readouts without noise leave exactly zero, which has no place on a logarithmic axis.
     positive_values = np.where(values > 0, values, np.nan)
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         look: Any = {"marker": _marker(len(values)), "color": COLOURS[0], "markersize": 2.5}
         ax.semilogy(numbers, positive_values, **look)
         n_factors = factors.n_factors
@@ -206,7 +206,7 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     distance = 100 * np.array(curve.moved)
     # The difference of two measurements has twice the variance of the noise.
     noise_distance = 100 * np.sqrt(2) * curve.noise
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         look: Any = {"marker": _marker(len(time)), "color": COLOURS[0], "markersize": 2.5}
         ax.plot(time, distance, label="reference", **look)
         ax.axhline(noise_distance, color=SOFT, linestyle="--", label="noise alone")
@@ -262,7 +262,7 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
         moments = np.asarray(recording.time)
     order = np.argsort(moments, kind="stable")
     time, time_label = _time_axis(moments[order], in_seconds=moments.dtype.kind == "f")
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         ax.plot(time, values[order], ".", color=COLOURS[0], markersize=2.5)
         ax.set(xlabel=time_label, ylabel=name)
     return ax
@@ -297,7 +297,7 @@ def convergence(
     """
     labels = curve.basis.labels
     chosen = _spread_terms(curve.raw[-1]) if terms is None else _term_positions(terms, labels)
-    with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
+    with axes_in_style(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")
         for number, term in enumerate(chosen):

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, GREY, SOFT, axes, stack
+from ._style import COLOURS, GREY, SOFT, axes_in_style, stack
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
@@ -52,7 +52,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     indices = basis.indices[of_this_input, 2].tolist()
     kinds = sorted(set(zip(degrees, indices, strict=True)))
     longest_delay = 0
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         for (degree, index), colour in zip(kinds[:MAX_LINES], COLOURS, strict=False):
             indices_of_degree = [other for other_degree, other in kinds if other_degree == degree]
             n_kinds = len(indices_of_degree)
@@ -113,7 +113,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     """
     names, result_list = _named_results(results)
     places = np.arange(len(result_list))
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         sums_by_degree = [
             np.bincount(result.basis.degrees, result.capacity) for result in result_list
         ]
@@ -184,7 +184,7 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
     """
     capacities = result.delay_matrix(input)
     capacities[np.triu_indices(len(capacities), 1)] = np.nan
-    with axes(ax, aspect=0.8) as ax:
+    with axes_in_style(ax, aspect=0.8) as ax:
         colours = mpl.colormaps["viridis"].with_extremes(bad="white")
         scale_end = max(float(np.nanmax(capacities)), MIN_SCALE_END)
         image = ax.imshow(capacities.T, origin="lower", cmap=colours, vmin=0.0, vmax=scale_end)
@@ -215,7 +215,7 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     'largest delay'
     """
     table = result.by_delay().rename(columns="degree {}".format)
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         sums = stack(ax, table, COLOURS, 1.0)
         ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
         ax.set(xlabel="largest delay", ylabel="capacity")

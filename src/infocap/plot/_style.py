@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from .._files import replaced
-from .._validation import one_of, positive
+from .._files import write_whole
+from .._validation import require_one_of, require_positive
 from ..result import CapacityResult
 from ..typing import Floats, Integers
 
@@ -58,7 +58,7 @@ STYLE: Any = dict(
 
 
 @contextmanager
-def own_look() -> Iterator[None]:
+def package_style() -> Iterator[None]:
     """Make figures in the look of this package within the context."""
     with mpl.rc_context(STYLE):
         yield
@@ -88,7 +88,7 @@ def width(width_mm: float) -> Iterator[None]:
     >>> round(ax.figure.get_figwidth() * 25.4)
     60
     """
-    token = _FIGURE_WIDTH_MM.set(positive("width_mm", width_mm))
+    token = _FIGURE_WIDTH_MM.set(require_positive("width_mm", width_mm))
     try:
         yield
     finally:
@@ -121,20 +121,22 @@ def save(ax: Axes, path: str | Path) -> Path:
     'bars.pdf'
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, (".png", ".pdf", ".svg"))
+    require_one_of("path suffix", path.suffix, (".png", ".pdf", ".svg"))
     figure: Any = ax.get_figure(root=True)
-    with own_look(), replaced(path) as temporary:
+    with package_style(), write_whole(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:])
     return path
 
 
 @contextmanager
-def axes(ax: Axes | None, aspect: float = ASPECT, width_mm: float = SINGLE_MM) -> Iterator[Axes]:
+def axes_in_style(
+    ax: Axes | None, aspect: float = ASPECT, width_mm: float = SINGLE_MM
+) -> Iterator[Axes]:
     """Yield the given axes as they are, or new ones in the look of this package."""
     if ax is not None:
         yield ax
         return
-    with own_look():
+    with package_style():
         width_inches = (_FIGURE_WIDTH_MM.get() or width_mm) / MM_PER_INCH
         figure_size = (width_inches, aspect * width_inches)
         _, new_axes = plt.subplots(figsize=figure_size, layout="constrained")

@@ -4,18 +4,18 @@ from ._recording import Recording
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._assemble import by_index as by_index
-from ._assemble import whole_numbers as whole_numbers
-from ._recording import DARK as DARK
-from ._recording import DIMENSIONS as DIMENSIONS
-from ._recording import NAMES as NAMES
-from ._recording import NOISE as NOISE
-from ._recording import REFERENCE as REFERENCE
+from ._assemble import assemble_recording as assemble_recording
+from ._assemble import integer_index as integer_index
+from ._recording import ARRAY_DIMENSIONS as ARRAY_DIMENSIONS
+from ._recording import COLUMN_NAME_FIELDS as COLUMN_NAME_FIELDS
+from ._recording import DARK_CODE as DARK_CODE
+from ._recording import NOISE_CODE as NOISE_CODE
+from ._recording import REFERENCE_CODE as REFERENCE_CODE
 from ._recording import input_columns as input_columns
-from ._save import FORMAT as FORMAT
-from ._save import PLAN as PLAN
-from ._save import PLANNED as PLANNED
-from ._save import UNITS as UNITS
+from ._save import PLAN_COMMENT as PLAN_COMMENT
+from ._save import PLAN_COMMENT_ENTRIES as PLAN_COMMENT_ENTRIES
+from ._save import RECORDING_FORMAT as RECORDING_FORMAT
+from ._save import UNIT_FIELDS as UNIT_FIELDS
 from ._save import WRITERS as WRITERS
 from ._save import to_json as to_json
 

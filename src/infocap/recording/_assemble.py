@@ -7,13 +7,13 @@ import numpy as np
 
 from ..errors import DataError
 from ..typing import Floats, Integers
-from ._recording import DARK, NOISE, REFERENCE, Recording
+from ._recording import DARK_CODE, NOISE_CODE, REFERENCE_CODE, Recording
 
 # The largest whole number up to which a float holds every whole number.
 MAX_EXACT_FLOAT = 2**53
 
 
-def by_index(
+def assemble_recording(
     path: Path,
     u: Floats,
     x: Floats,
@@ -27,11 +27,11 @@ def by_index(
     From each measurement the latest with the source off is subtracted, or the first where none came before. The other
     fields of the recording are passed on.
     """
-    if index.min(initial=0) < DARK:
-        row = int(np.argmax(index < DARK))
+    if index.min(initial=0) < DARK_CODE:
+        row = int(np.argmax(index < DARK_CODE))
         raise DataError(
-            f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design, {NOISE} for "
-            f"noise repeats, {REFERENCE} for references or {DARK} for the source off."
+            f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design, {NOISE_CODE} for "
+            f"noise repeats, {REFERENCE_CODE} for references or {DARK_CODE} for the source off."
         )
     x = _without_dark_level(x, index, when)
     order = np.argsort(index, kind="stable")
@@ -53,8 +53,8 @@ def by_index(
         dtype = np.result_type(x.dtype, np.float32)
         repeats = np.full((len(points), x.shape[1]), np.nan, dtype=dtype)
         repeats[is_repeated] = x[second]
-    is_noise = index == NOISE
-    is_reference = index == REFERENCE
+    is_noise = index == NOISE_CODE
+    is_reference = index == REFERENCE_CODE
     has_reference_times = is_reference.any() and not np.isnan(when[is_reference]).any()
     return Recording(
         u[first],
@@ -72,7 +72,7 @@ def by_index(
 
 def _without_dark_level(x: Floats, index: Integers, when: Floats) -> Floats:
     """The readouts minus the latest readout with the source off, where there are any."""
-    is_dark = index == DARK
+    is_dark = index == DARK_CODE
     if not is_dark.any():
         return x
     by_time = np.argsort(when[is_dark], kind="stable")
@@ -95,7 +95,7 @@ def _refuse_moved_inputs(
         )
 
 
-def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
+def integer_index(path: Path, index: np.ndarray) -> np.ndarray:
     """Convert a design index to integers."""
     if index.dtype.kind in "iu":
         return index

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from .._formatting import html_for_notebook
-from .._validation import one_of
+from .._validation import require_one_of
 from ..basis import find_families
 from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 
 # What stands in place of a design index where an input is not of the design: the constant input of noise repeats, that
 # of drift references, and the source switched off.
-NOISE = -1
-REFERENCE = -2
-DARK = -3
+NOISE_CODE = -1
+REFERENCE_CODE = -2
+DARK_CODE = -3
 # The dimensions of every array; arrays that share a dimension have as many rows or columns.
-DIMENSIONS = {
+ARRAY_DIMENSIONS = {
     "inputs": ("sample", "input"),
     "readouts": ("sample", "channel"),
     "design_index": ("sample",),
@@ -34,7 +34,7 @@ DIMENSIONS = {
 }
 
 # Fields that name the columns along a dimension, that dimension, and what it counts.
-NAMES = (
+COLUMN_NAME_FIELDS = (
     ("channel", "channel", "readouts"),
     ("input_names", "input", "inputs"),
     ("extra_names", "extra_value", "extra values"),
@@ -99,7 +99,7 @@ class Recording:
         if not self.input_names:
             names = _planned_names(self.plan, sizes["input"])
             object.__setattr__(self, "input_names", names)
-        for field_name, dimension, things in NAMES:
+        for field_name, dimension, things in COLUMN_NAME_FIELDS:
             n_names = len(getattr(self, field_name))
             size = sizes.get(dimension, 0)
             if n_names not in (0, size):
@@ -108,7 +108,7 @@ class Recording:
     def _sizes_of_dimensions(self) -> dict[str, int]:
         """The length of every dimension; arrays that disagree are refused."""
         sizes: dict[str, int] = {}
-        for name, dimensions in DIMENSIONS.items():
+        for name, dimensions in ARRAY_DIMENSIONS.items():
             values = getattr(self, name)
             if values is None:
                 continue
@@ -169,7 +169,7 @@ class Recording:
 
         path = Path(path)
         suffix = path.suffix.lower()
-        one_of("path suffix", suffix, WRITERS)
+        require_one_of("path suffix", suffix, WRITERS)
         WRITERS[suffix](self, path)
         return path
 

@@ -7,19 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from .._files import NUMBERS, plain_numbers, replaced, save_dataset
-from .._hdf5 import PARTS
+from .._files import NUMERIC_KINDS, plain_numbers, save_dataset, write_whole
+from .._hdf5 import COMPLEX_PARTS
 from .._version import __version__
 from ..errors import DataError, ParameterError
-from ._recording import DIMENSIONS, NAMES, NOISE, REFERENCE, Recording, input_columns
+from ._recording import (
+    ARRAY_DIMENSIONS,
+    COLUMN_NAME_FIELDS,
+    NOISE_CODE,
+    REFERENCE_CODE,
+    Recording,
+    input_columns,
+)
 
-FORMAT = "infocap recording 1"
+RECORDING_FORMAT = "infocap recording 1"
 # The first words of the line that `infocap draw` writes above its inputs, and `Recording.save` above a sequence.
-PLAN = "# infocap plan "
+PLAN_COMMENT = "# infocap plan "
 # The entries of the metadata that such a line holds.
-PLANNED = ("plan", "fingerprint", "design", "runs")
+PLAN_COMMENT_ENTRIES = ("plan", "fingerprint", "design", "runs")
 # The fields that hold the unit of an array.
-UNITS = {"inputs": "input_unit", "readouts": "readout_unit"}
+UNIT_FIELDS = {"inputs": "input_unit", "readouts": "readout_unit"}
 # A chunk is what is read to get one row: 1 MB costs a disk little more than its seek.
 CHUNK_BYTES = 1 << 20
 
@@ -31,14 +38,14 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     variables: dict[str, Any] = {}
     encoding: dict[str, Any] = {}
     for name, values in _arrays(recording).items():
-        dimensions = DIMENSIONS[name]
+        dimensions = ARRAY_DIMENSIONS[name]
         attributes = {}
-        if name in UNITS:
-            attributes["units"] = getattr(recording, UNITS[name])
+        if name in UNIT_FIELDS:
+            attributes["units"] = getattr(recording, UNIT_FIELDS[name])
         if values.dtype.kind == "c":  # NetCDF has no complex numbers
             values = np.stack([values.real, values.imag], axis=-1)
             dimensions = (*dimensions, "part")
-            attributes["parts"] = PARTS
+            attributes["parts"] = COMPLEX_PARTS
         variables[name] = (dimensions, values, attributes)
         encoding[name] = {"_FillValue": None}  # no number stands for a missing value
         if values.size:
@@ -51,11 +58,11 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
     variables["checks"] = ((), to_json("checks", checks))
     coordinates = {}
-    for field_name, dimension, _ in NAMES:
+    for field_name, dimension, _ in COLUMN_NAME_FIELDS:
         names = getattr(recording, field_name)
         if names:
             coordinates[dimension] = np.array(names, dtype=object)
-    attributes = {"format": FORMAT, "infocap_version": __version__}
+    attributes = {"format": RECORDING_FORMAT, "infocap_version": __version__}
     save_dataset(xr.Dataset(variables, coords=coordinates, attrs=attributes), path, encoding)
 
 
@@ -73,12 +80,14 @@ def _save_table(recording: Recording, path: Path) -> None:
     if not channels:
         channels = [f"x{number}" for number in range(1, n_readouts + 1)]
     headings = input_columns(recording.input_names or [""] * n_inputs) + channels
-    with replaced(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with write_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if recording.washout is not None or "runs" in recording.metadata:
             entries = {
-                name: recording.metadata[name] for name in PLANNED if name in recording.metadata
+                name: recording.metadata[name]
+                for name in PLAN_COMMENT_ENTRIES
+                if name in recording.metadata
             }
-            file.write(f"{PLAN}{to_json('metadata', entries)}\n")
+            file.write(f"{PLAN_COMMENT}{to_json('metadata', entries)}\n")
         for number, (index, times, inputs, readouts) in enumerate(_blocks_of_rows(recording)):
             table = pd.concat([pd.DataFrame(inputs), pd.DataFrame(readouts)], axis=1)
             table.columns = pd.Index(headings)
@@ -102,7 +111,7 @@ def _blocks_of_rows(recording: Recording) -> list[tuple[Any, Any, Any, Any]]:
     if "repeats" in arrays:
         repeated = ~np.isnan(arrays["repeats"]).all(axis=1)
         blocks.append((index[repeated], np.nan, inputs[repeated], arrays["repeats"][repeated]))
-    for code, name in ((NOISE, "noise"), (REFERENCE, "reference")):
+    for code, name in ((NOISE_CODE, "noise"), (REFERENCE_CODE, "reference")):
         if name in arrays:
             unknown_inputs = np.full((len(arrays[name]), inputs.shape[1]), np.nan)
             times = arrays.get(f"{name}_time", np.nan)
@@ -116,12 +125,12 @@ WRITERS: dict[str, Callable[[Recording, Path], None]] = {".nc": _save_netcdf, ".
 def _arrays(recording: Recording) -> dict[str, np.ndarray]:
     """The arrays that a recording has, by name, as types that files hold."""
     arrays = {}
-    for name in DIMENSIONS:
+    for name in ARRAY_DIMENSIONS:
         source = getattr(recording, name)
         if source is None:
             continue
         values = np.asarray(source[:])
-        if values.dtype.kind not in NUMBERS:
+        if values.dtype.kind not in NUMERIC_KINDS:
             raise DataError(
                 f"{name} holds {values.dtype} values; give plain numbers, times in seconds."
             )

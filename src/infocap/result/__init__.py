@@ -1,13 +1,14 @@
 """What an estimation found: the result, its capacities for any target, and its files."""
 
-from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth
-from ._files import attributes, is_result, load_result
+from ._analyses import Drift, Factors, Growth
+from ._capacity_result import PER_TERM, CapacityResult
+from ._files import is_result, load_result, saved_attributes
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._capacity_result import per_term as per_term
-from ._files import SUFFIXES as SUFFIXES
-from ._files import extras as extras
+from ._files import RESULT_SUFFIXES as RESULT_SUFFIXES
+from ._files import saved_metadata as saved_metadata
 from ._target import sum_over as sum_over
 
 __all__ = [
@@ -16,7 +17,7 @@ __all__ = [
     "Drift",
     "Factors",
     "Growth",
-    "attributes",
+    "saved_attributes",
     "is_result",
     "load_result",
 ]

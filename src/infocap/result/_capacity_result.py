@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._formatting import counted, html_for_notebook, rounded, with_error
-from .._validation import one_of, probability
+from .._validation import require_one_of, require_probability
 from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["PER_TERM", "CapacityResult", "Drift", "Factors", "Growth", "per_term"]
 
 # The fields that hold one number for every function; None where the method has no such number.
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
@@ -153,7 +152,7 @@ class CapacityResult:
             raise ParameterError(
                 f"method {self.method!r} gives no standard errors, so there is no interval."
             )
-        return ndtri(0.5 + probability("level", level) / 2) * error
+        return ndtri(0.5 + require_probability("level", level) / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
         """Capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
@@ -302,7 +301,7 @@ class CapacityResult:
                 "this result holds no weights (a CSV file or a very large basis); save to NetCDF."
             )
         if isinstance(target, str):
-            one_of("target", target, self.basis.labels)
+            require_one_of("target", target, self.basis.labels)
             # A column taken by a list is a copy.
             return self.weights[:, [self.basis.labels.index(target)]].ravel()
         coefficients, _ = expand(target, self.basis)

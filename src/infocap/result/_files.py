@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import SEALED, changed, read_text, replaced, save_dataset, seal, sealed
+from .._files import (
+    CHECKSUM_ATTRIBUTE,
+    append_checksum,
+    checksum_error,
+    has_checksum,
+    read_text,
+    save_dataset,
+    write_whole,
+)
 from .._hdf5 import open_hdf5
-from .._validation import one_of
+from .._validation import require_one_of
 from .._version import __version__
 from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT = "infocap result 1"
 # What `load_result` reads: tables, NetCDF, and reports and cards.
-SUFFIXES = (".csv", ".nc", ".html")
+RESULT_SUFFIXES = (".csv", ".nc", ".html")
 # The numbers in a report or a card, as JSON.
 EMBEDDED_JSON = re.compile(rb'id="infocap-data">(.*?)</', re.DOTALL)
 # Fields of a result that are whole numbers, and fields that are numbers or None.
@@ -80,29 +88,29 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
     else:
         variables["index"] = (("term", "input"), basis.indices)
     # The metadata are a variable, because attributes have a largest size.
-    variables["metadata"] = ((), json.dumps(extras(result)))
+    variables["metadata"] = ((), json.dumps(saved_metadata(result)))
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
         "variables": ("term", basis.interactions),
     }
-    return xr.Dataset(variables, coordinates, attributes(result))
+    return xr.Dataset(variables, coordinates, saved_attributes(result))
 
 
 def save(result: CapacityResult, path: Path) -> Path:
     """Write a result; the suffix decides the format."""
-    one_of("path suffix", path.suffix, (".nc", ".csv"))
+    require_one_of("path suffix", path.suffix, (".nc", ".csv"))
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = attributes(result)
-    header[SEALED] = "crc32 of all but the last line"
-    header["metadata"] = extras(result)
-    with replaced(path) as temporary:
+    header = saved_attributes(result)
+    header[CHECKSUM_ATTRIBUTE] = "crc32 of all but the last line"
+    header["metadata"] = saved_metadata(result)
+    with write_whole(path) as temporary:
         with temporary.open("w", encoding="utf-8", newline="") as file:
             file.write(f"# {json.dumps(header)}\n")
             result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
-        seal(temporary)
+        append_checksum(temporary)
     return path
 
 
@@ -130,9 +138,9 @@ def load_result(path: str | Path) -> CapacityResult:
     True
     """
     path = Path(path)
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in RESULT_SUFFIXES:
         raise DataError(
-            f"{path} is no result, whose name ends in {', '.join(SUFFIXES)}; "
+            f"{path} is no result, whose name ends in {', '.join(RESULT_SUFFIXES)}; "
             f"`infocap estimate {path} -o result.nc` makes one of a recording or a store."
         )
     readers = {".nc": _read_netcdf, ".csv": _read_csv, ".html": _read_page}
@@ -195,8 +203,8 @@ def _read_csv(path: Path) -> StoredResult:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    if not sealed(path):
-        raise changed(path)
+    if not has_checksum(path):
+        raise checksum_error(path)
     index_columns = [name for name in table if name.startswith(("index_u", "factor"))]
     return StoredResult(
         attributes=attributes,
@@ -231,7 +239,7 @@ def _refuse_other_formats(path: Path, attributes: dict[str, Any]) -> None:
         )
 
 
-def attributes(result: CapacityResult) -> dict[str, Any]:
+def saved_attributes(result: CapacityResult) -> dict[str, Any]:
     """What a file says about a result beside its table; JSON knows all of it."""
     attributes = {
         "format": FORMAT,
@@ -247,7 +255,7 @@ def attributes(result: CapacityResult) -> dict[str, Any]:
     return attributes
 
 
-def extras(result: CapacityResult) -> dict[str, Any]:
+def saved_metadata(result: CapacityResult) -> dict[str, Any]:
     """Metadata and what a recording told besides capacities, as plain data."""
     plain = dict(result.metadata)
     for name in ANALYSES:

@@ -8,7 +8,7 @@ from .._formatting import with_error
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels import stretch_error
+from ..kernels import jackknife_error_of_stretches
 from ..typing import Floats, Target
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def sum_over(result: "CapacityResult", some: Floats) -> Capacity:
     capacities = result.capacity if result.unbiased is None else result.unbiased
     value = float(capacities[some].sum())
     if result.without_stretches is not None:
-        error = stretch_error(result.without_stretches[:, some].sum(axis=1))
+        error = jackknife_error_of_stretches(result.without_stretches[:, some].sum(axis=1))
         return Capacity(value, error, result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)

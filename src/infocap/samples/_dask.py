@@ -56,7 +56,7 @@ def is_labelled(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "xarray" and hasattr(source, "variable")
 
 
-def is_client(executor: Any) -> bool:
+def is_dask_client(executor: Any) -> bool:
     """Return whether an executor is the client of a Dask cluster."""
     library = type(executor).__module__.split(".")[0]
     return library == "distributed" and hasattr(executor, "get_executor")

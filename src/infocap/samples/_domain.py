@@ -25,7 +25,7 @@ COMMON_DOMAINS = {
 MIN_SHARE_OF_DOMAIN = 0.9
 
 
-def refuse_outside(
+def check_domain(
     u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis
 ) -> None:
     """Refuse inputs that the declared distribution cannot produce, beyond rounding.
@@ -64,7 +64,7 @@ def _outside_domain(
     return DataError(
         f"u is {_exact(values[row], low, high)} at {u.describe_cell(rows[0] + row, k)}, outside "
         f"the domain [{low:g}, {high:g}] of the {family.name} basis; here u runs from "
-        f"{smallest:g} to {largest:g}: {domain_advice(smallest, largest, family, basis)}; if it is "
+        f"{smallest:g} to {largest:g}: {suggest_domain(smallest, largest, family, basis)}; if it is "
         "normally distributed, take the family 'hermite'."
     )
 
@@ -95,7 +95,7 @@ def _exact(value: float, *others: float) -> str:
     return short
 
 
-def domain_advice(low: float, high: float, family: Family, basis: ProductBasis) -> str:
+def suggest_domain(low: float, high: float, family: Family, basis: ProductBasis) -> str:
     """Return which domain to pass for inputs from `low` to `high`.
 
     That is a common interval which they fill, other than the family's, if there is one.

@@ -25,12 +25,10 @@ from typing import Any
 
 from .._threads import all_cores, thread_pool
 from ..errors import ParameterError
-from ._dask import fold_on_cluster, is_client
-from ._executors import Task, chosen_executor, n_slots, refuse_unpicklable, run_ahead
+from ._dask import fold_on_cluster, is_dask_client
+from ._executors import Task, count_task_slots, refuse_unpicklable, run_ahead
 from ._rows import Segment, balance, ceil_divide, cut_at_runs, divide, rows_per_block
 from ._samples import Samples
-
-__all__ = ["Engine", "chosen_executor", "is_client", "n_slots"]
 
 # Bytes of rows read from disk at a time where `memory_limit` does not say otherwise: long enough
 # for a disk to run at full speed, short enough that reading, computing and a chunk read ahead stay
@@ -127,7 +125,7 @@ class Engine:
         """
         intervals = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
         segments = cut_at_runs(intervals, samples.runs)
-        if is_client(self.executor):
+        if is_dask_client(self.executor):
             outcomes = self._fold_on_cluster(samples, work, merge, segments)
         else:
             outcomes = self._fold_in_order(samples, work, merge, segments, len(intervals))
@@ -249,7 +247,7 @@ class Engine:
         self, samples: Samples, work: Work, merge: Merge, segments: Sequence[Segment]
     ) -> Iterator[Task]:
         """Yield one contiguous share per worker of an executor; a file travels as its name."""
-        shares = balance(segments, n_slots(self.executor))
+        shares = balance(segments, count_task_slots(self.executor))
         if not isinstance(self.executor, ThreadPoolExecutor):
             refuse_unpicklable((work, merge, samples.slice_rows(0, 1)))
         futures: list[Future[Any]] = []
@@ -277,7 +275,7 @@ class Engine:
     def _fold_on_cluster(
         self, samples: Samples, work: Work, merge: Merge, segments: Sequence[Segment]
     ) -> list[Any]:
-        shares = balance(segments, n_slots(self.executor))
+        shares = balance(segments, count_task_slots(self.executor))
         fold_share = partial(_fold_share, merge=merge, engine=self._worker_engine)
         return fold_on_cluster(self.executor, samples, shares, fold_share, work, merge)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ParameterError
-from ._dask import count_threads_of_cluster, find_client, is_client
+from ._dask import count_threads_of_cluster, find_client, is_dask_client
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def run_ahead(pool: ThreadPoolExecutor, tasks: Iterator[Task], n_ahead: int) -> 
             future.cancel()
 
 
-def chosen_executor(executor: Any, *sources: Any) -> Any:
+def choose_executor(executor: Any, *sources: Any) -> Any:
     """Return the executor or Dask client that a user passed, after a check of its type.
 
     Without any, return the default client of Dask if one of the `sources` is a dask array, else
@@ -55,7 +55,7 @@ def chosen_executor(executor: Any, *sources: Any) -> Any:
     """
     if executor is None:
         return find_client(*sources)
-    if isinstance(executor, Executor) or is_client(executor):
+    if isinstance(executor, Executor) or is_dask_client(executor):
         return executor
     raise ParameterError(
         f"`executor={executor!r}` must be a concurrent.futures.Executor or a "
@@ -65,12 +65,12 @@ def chosen_executor(executor: Any, *sources: Any) -> Any:
 
 def plain_executor(executor: Any) -> Any:
     """Return an executor of `concurrent.futures`: that of the cluster if a Dask client is given."""
-    return executor.get_executor(pure=False) if is_client(executor) else executor
+    return executor.get_executor(pure=False) if is_dask_client(executor) else executor
 
 
-def n_slots(executor: Any) -> int:
+def count_task_slots(executor: Any) -> int:
     """Return how many tasks an executor works on at a time."""
-    if is_client(executor):
+    if is_dask_client(executor):
         return count_threads_of_cluster(executor)
     # Executors of the standard library have the first attribute, some others the second.
     for name in ("_max_workers", "num_workers"):

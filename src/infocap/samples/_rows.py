@@ -46,7 +46,7 @@ def divide(start: int, stop: int, count: int) -> Iterator[tuple[int, int]]:
     return pairwise(start + n_rows * number // count for number in range(count + 1))
 
 
-def row_shares(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
+def cut_into_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
     """Yield blocks: equal ranges of about 4 MB of readouts, always much taller than wide."""
     max_rows = max(BLOCK_BYTES // (8 * n_columns), MIN_ROWS_PER_COLUMN * n_columns)
     return divide(start, stop, ceil_divide(stop - start, max_rows))
@@ -54,7 +54,7 @@ def row_shares(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int
 
 def rows_per_block(n_rows: int, n_columns: int) -> int:
     """Return how many rows the first block of so many rows has."""
-    start, stop = next(row_shares(0, n_rows, n_columns))
+    start, stop = next(cut_into_blocks(0, n_rows, n_columns))
     return stop - start
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from .._arrays import array_namespace
-from .._validation import whole_number
+from .._validation import require_whole_number
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table
 
 
-class Joined:
+class JoinedRows:
     """Rows of several tables as one source, read where they are when they are asked for.
 
     Parameters
@@ -60,7 +60,7 @@ class Joined:
         return out
 
 
-def has_runs(x: Any) -> bool:
+def is_of_several_runs(x: Any) -> bool:
     """Return whether readouts are of several runs.
 
     That is a list of tables, or an array (runs, steps, channels).
@@ -91,11 +91,11 @@ def cut_runs(
     """
     if washout is None:
         washout = basis.memory
-    n_left_out = max(whole_number("washout", washout, 0), basis.memory)
+    n_left_out = max(require_whole_number("washout", washout, 0), basis.memory)
     history = min(n_left_out, 2 * basis.memory)
 
     runs = []
-    several = has_runs(x)
+    several = is_of_several_runs(x)
     for number, sources in enumerate(_sources_of_runs(u, x, repeats, several)):
         run_name = f" of run {number + 1}" if several else ""
         tables = _tables_of_run(sources, complex_as)
@@ -189,7 +189,7 @@ def _joined(tables: Sequence[Table]) -> Table:
     if all(table.in_memory for table in tables):
         blocks = [table.read(0, table.shape[0]) for table in tables]
         return Table(array_namespace(*blocks).concat(blocks), name)
-    return Table(Joined(tables), name)
+    return Table(JoinedRows(tables), name)
 
 
 def _with_slow_time(u: Table, starts: Integers, history: int) -> Table:

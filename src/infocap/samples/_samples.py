@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, on_host, to_numpy
-from .._validation import one_of
+from .._arrays import array_namespace, is_on_host, to_library_of, to_numpy
+from .._validation import require_one_of
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
-from ._rows import row_shares
 from ._runs import cut_runs
 from ._table import Table
 from ._values_per_row import (
@@ -30,12 +29,11 @@ from ._values_per_row import (
 )
 
 if TYPE_CHECKING:
-    from ._scan import Look
+    from ._scan import ColumnStatistics
 
-__all__ = ["DEAD", "Samples", "density_ratios", "row_shares"]
 
 # Range of a channel relative to its values below which it is rounding around a constant.
-DEAD = 32 * np.finfo(float).eps
+MAX_RELATIVE_RANGE_OF_CONSTANT = 32 * np.finfo(float).eps
 # Ranges of channels whose squares are far from the limits of floating-point numbers.
 MIN_RANGE_WITHOUT_SCALE = 1e-100
 MAX_RANGE_WITHOUT_SCALE = 1e100
@@ -92,7 +90,7 @@ class Samples:
             raise ParameterError(
                 f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...)."
             )
-        one_of("complex_as", complex_as, (None, "abs2", "split"))
+        require_one_of("complex_as", complex_as, (None, "abs2", "split"))
         if basis.of_sequences:
             values_per_row = {
                 "design_index": design_index,
@@ -202,7 +200,7 @@ class Samples:
         """Whether no row has to be read from a file or computed elsewhere."""
         return self.u.in_memory and self.x.in_memory
 
-    def prepared(self, look: Look, constant: bool) -> Samples:
+    def prepared(self, look: ColumnStatistics, constant: bool) -> Samples:
         """Choose the channels, a shift and a scale, from statistics of all rows (`first_look`).
 
         Without the constant readout, centring would change the space that the readouts span, so
@@ -214,7 +212,9 @@ class Samples:
         if constant:
             # Halves are subtracted, because the difference of the largest numbers overflows.
             half_range = high / 2 - low / 2
-            in_use = half_range > DEAD * np.maximum(np.abs(low), np.abs(high))
+            in_use = half_range > MAX_RELATIVE_RANGE_OF_CONSTANT * np.maximum(
+                np.abs(low), np.abs(high)
+            )
         if not in_use.any():
             raise DataError(
                 "x has no channel that changes between samples; check that the device was on."
@@ -294,7 +294,7 @@ class Samples:
         if memory is None:
             memory = self.basis.memory
         u = self.u.read(*self.input_rows(start, stop, memory))
-        return as_like(u, self.x.read(0, 1)) if self.x.on_device else to_numpy(u)
+        return to_library_of(u, self.x.read(0, 1)) if self.x.on_device else to_numpy(u)
 
     def readouts(
         self, start: int, stop: int, mean: Floats | float = 0.0, whitening: Floats | None = None
@@ -305,7 +305,7 @@ class Samples:
         that matrix after `mean` is subtracted, and the shape is (samples, rank).
         """
         block = self.x.read(start, stop)
-        if whitening is None and on_host(block):
+        if whitening is None and is_on_host(block):
             # The result is computed in place: this is where the time of a small job goes.
             out = np.empty((len(block), self.n_columns))
             out[:, : self.constant] = 1.0
@@ -313,7 +313,7 @@ class Samples:
             return self.weighted(out, start)
         out = self.centred(block, mean)
         if whitening is not None:
-            out = out @ as_like(whitening, out)
+            out = out @ to_library_of(whitening, out)
         if self.constant:
             xp = array_namespace(block)
             out = xp.concat([xp.ones_like(out[:, :1]), out], axis=1)
@@ -327,13 +327,13 @@ class Samples:
         """
         has_all_channels = len(self.channels) == block.shape[1]
         has_scale = bool(np.any(self.scale != 1))
-        if not on_host(block):
+        if not is_on_host(block):
             if not has_all_channels:
-                channels = as_like(self.channels, block)
+                channels = to_library_of(self.channels, block)
                 block = array_namespace(block).take(block, channels, axis=1)
             if has_scale:
-                block = block * as_like(self.scale, block)
-            return block - as_like(self.shift * self.scale + mean, block)
+                block = block * to_library_of(self.scale, block)
+            return block - to_library_of(self.shift * self.scale + mean, block)
         if not has_all_channels:
             block = block[:, self.channels]
         if has_scale:
@@ -345,7 +345,7 @@ class Samples:
         if self.root_weights is None:
             return block
         roots = self.root_weights[start : start + block.shape[0], None]
-        return block * as_like(roots, block)
+        return block * to_library_of(roots, block)
 
     def targets(self, start: int, stop: int) -> Iterator[Any]:
         """Yield values of the basis, times the roots of weights, in blocks (terms, samples)."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, on_host, take_rows, to_numpy
+from .._arrays import array_namespace, is_on_host, take_rows, to_library_of, to_numpy
 from ..errors import DataError
 from ..typing import Floats, Integers
-from ._domain import refuse_outside
+from ._domain import check_domain
 from ._engine import Engine
-from ._rows import row_shares
+from ._rows import cut_into_blocks
 from ._samples import Samples
 from ._table import MissingValues, Table
 from ._values_per_row import EPOCHS
@@ -34,7 +34,7 @@ MIN_SAMPLED_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class ColumnStatistics:
     """Statistics of each channel and input over some rows, and of stretches of the acquisition."""
 
     typical: Floats  # a value that each channel really takes, robust to outliers
@@ -47,11 +47,11 @@ class Look:
     sample: Any  # some rows of the readouts, chosen at random, where the readouts are
 
 
-def first_look(samples: Samples, engine: Engine) -> Look:
+def scan_columns(samples: Samples, engine: Engine) -> ColumnStatistics:
     """Return statistics of all rows; values that no estimation can use are refused."""
     n_rows = min(MAX_ROWS_FOR_MEDIAN, _largest_odd_number(samples.n_samples))
     typical = np.median(samples.x.read(0, n_rows, on_host=True), axis=0)
-    look: Look = engine.fold(samples, partial(_scan_share, typical=typical), _merge)
+    look: ColumnStatistics = engine.fold(samples, partial(_scan_share, typical=typical), _merge)
     if not (np.isfinite(look.input_low).all() and np.isfinite(look.input_high).all()):
         raise _missing_values_error("u", samples, engine)
     if not (np.isfinite(look.low).all() and np.isfinite(look.high).all()):
@@ -89,7 +89,7 @@ def _missing_in(table: Table, start: int, stop: int) -> list[MissingValues]:
     return [] if missing is None else [missing]
 
 
-def without_gaps(samples: Samples, engine: Engine) -> Samples:
+def omit_missing_rows(samples: Samples, engine: Engine) -> Samples:
     """Return the samples without the rows that have a NaN or infinite value."""
     is_complete = np.concatenate(engine.fold(samples, _complete_rows))
     rows = np.flatnonzero(is_complete)
@@ -107,12 +107,12 @@ def _complete_rows(samples: Samples, start: int, stop: int) -> list[Any]:
     return [np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)]
 
 
-def _scan_share(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look:
+def _scan_share(samples: Samples, start: int, stop: int, *, typical: Floats) -> ColumnStatistics:
     """Return the statistics of a share of the rows, block by block; on a device all at once."""
     sampled_rows = _choose_rows(samples, start, stop)
     blocks: Iterator[tuple[int, int]] = iter([(start, stop)])
     if not samples.x.on_device:
-        blocks = row_shares(start, stop, samples.x.shape[1])
+        blocks = cut_into_blocks(start, stop, samples.x.shape[1])
     looks = []
     for first, last in blocks:
         in_block = slice(*np.searchsorted(sampled_rows, (first, last)))
@@ -135,11 +135,11 @@ def _choose_rows(samples: Samples, start: int, stop: int) -> Integers:
 
 def _scan_block(
     samples: Samples, start: int, stop: int, typical: Floats, sampled_rows: Integers
-) -> Look:
+) -> ColumnStatistics:
     inputs = samples.inputs(start, stop, samples.history)
     readouts = samples.x.read(start, stop)
     order, edges = _epochs_in_block(samples, start, stop)
-    in_time = readouts if order is None else take_rows(readouts, as_like(order, readouts))
+    in_time = readouts if order is None else take_rows(readouts, to_library_of(order, readouts))
     xp = array_namespace(readouts)
     # NaN and infinity are found in the extremes, and reported for all rows together.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -148,18 +148,18 @@ def _scan_block(
         input_low = xp.min(inputs, axis=0)
         input_high = xp.max(inputs, axis=0)
         sums = _sums_of_epochs(in_time, edges, typical)
-    if on_host(readouts):
+    if is_on_host(readouts):
         sample = readouts[sampled_rows]
     else:
-        sample = take_rows(readouts, as_like(sampled_rows, readouts))
+        sample = take_rows(readouts, to_library_of(sampled_rows, readouts))
         arrays = [low, high, input_low, input_high, sums]
         low, high, input_low, input_high, sums = _fetch_together(arrays)
 
     if np.isfinite(input_low).all() and np.isfinite(input_high).all():
         rows = samples.input_rows(start, stop, samples.history)
-        refuse_outside(samples.u, rows, input_low, input_high, samples.basis)
+        check_domain(samples.u, rows, input_low, input_high, samples.basis)
     sizes = np.diff(edges)
-    return Look(typical, low, high, input_low, input_high, sizes, sums, sample)
+    return ColumnStatistics(typical, low, high, input_low, input_high, sizes, sums, sample)
 
 
 def _epochs_in_block(samples: Samples, start: int, stop: int) -> tuple[Integers | None, Integers]:
@@ -178,7 +178,7 @@ def _epochs_in_block(samples: Samples, start: int, stop: int) -> tuple[Integers 
 
 def _sums_of_epochs(in_time: Any, edges: Integers, typical: Floats) -> Any:
     """Return the sums of readouts minus `typical` between the edges, (epochs, channels)."""
-    if on_host(in_time):
+    if is_on_host(in_time):
         sums = []
         for first, last in pairwise(edges.tolist()):
             sums.append(np.sum(in_time[first:last] - typical, axis=0))
@@ -186,9 +186,9 @@ def _sums_of_epochs(in_time: Any, edges: Integers, typical: Floats) -> Any:
     # On a device a single product is faster than many small sums.
     xp = array_namespace(in_time)
     row = xp.arange(in_time.shape[0], device=in_time.device)
-    bounds = as_like(edges, in_time)[:, None]
+    bounds = to_library_of(edges, in_time)[:, None]
     is_member = (row >= bounds[:-1, :]) & (row < bounds[1:, :])
-    return xp.astype(is_member, xp.float64) @ (in_time - as_like(typical, in_time))
+    return xp.astype(is_member, xp.float64) @ (in_time - to_library_of(typical, in_time))
 
 
 def _fetch_together(arrays: list[Any]) -> list[Any]:
@@ -204,10 +204,10 @@ def _fetch_together(arrays: list[Any]) -> list[Any]:
     return fetched
 
 
-def _merge(first: Look, second: Look) -> Look:
+def _merge(first: ColumnStatistics, second: ColumnStatistics) -> ColumnStatistics:
     """Return the statistics of the rows of both, the first in front of the second."""
     xp = array_namespace(first.sample, second.sample)
-    return Look(
+    return ColumnStatistics(
         typical=first.typical,
         low=np.minimum(first.low, second.low),
         high=np.maximum(first.high, second.high),

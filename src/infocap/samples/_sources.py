@@ -84,7 +84,7 @@ class Hdf5Rows:
         return {name: value for name, value in vars(self).items() if name != "_dataset"}
 
 
-class Labelled:
+class LabelledRows:
     """Rows with names of their columns, for sources that have none."""
 
     def __init__(self, source: Any, columns: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ class Labelled:
 
 def read_in_place(source: Any) -> Any:
     """Return the form of a source that is read: memory maps as files, labels taken off."""
-    if isinstance(source, Labelled):
+    if isinstance(source, LabelledRows):
         source = source.source
     if is_labelled(source):
         if source.chunks is not None:

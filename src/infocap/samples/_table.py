@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, as_like, on_device, take_rows, to_numpy
+from .._arrays import array_namespace, is_on_device, take_rows, to_library_of, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._dask import is_dask
@@ -67,7 +67,7 @@ class Table:
         self.name = name
         self.source = source
         self.complex_as = complex_as
-        self.on_device = on_device(source)
+        self.on_device = is_on_device(source)
         self._lock = Lock()
         # Rows of the source in this table, in ascending order, and the number that messages give to
         # the source's first row.
@@ -102,7 +102,7 @@ class Table:
         block = self._slice(first, last)
         if not isinstance(self._rows, range):
             rows = self._rows[start:stop] - first
-            block = take_rows(block, as_like(rows, block)) if self.on_device else block[rows]
+            block = take_rows(block, to_library_of(rows, block)) if self.on_device else block[rows]
         block = self._convert(block, start)
         return to_numpy(block) if on_host else block
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import on_device, to_numpy
+from .._arrays import is_on_device, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table
@@ -22,7 +22,7 @@ MAX_WEIGHT_ROUNDING = 1e-9
 
 def one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     """Return one number or time for each row as a NumPy array, none of them missing."""
-    values = to_numpy(values) if on_device(values) else np.asarray(values)
+    values = to_numpy(values) if is_on_device(values) else np.asarray(values)
     if values.shape != (n_rows,):
         raise DataError(
             f"{name} has shape {values.shape}; give one value for each of {n_rows} rows."

@@ -18,7 +18,7 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     """
     if not callable(system):
         raise ParameterError(f"`system={system!r}` must be a callable from inputs to readouts.")
-    takes_seed = seed is not None and "seed" in parameters(system)
+    takes_seed = seed is not None and "seed" in parameter_names(system)
     x = system(u, seed=seed) if takes_seed else system(u)
     shape = getattr(x, "shape", None)
     if shape is None or tuple(shape)[:1] != (len(u),):
@@ -30,7 +30,7 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     return x
 
 
-def parameters(function: Any) -> Collection[str]:
+def parameter_names(function: Any) -> Collection[str]:
     """Return the names of a function's parameters; none where it has no signature."""
     try:
         return inspect.signature(function).parameters

@@ -10,7 +10,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._validation import Checked, Count, NotNegative, Positive, one_of, whole_number
+from .._validation import (
+    Checked,
+    Count,
+    NotNegative,
+    Positive,
+    require_one_of,
+    require_whole_number,
+)
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 
@@ -21,7 +28,7 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "square": np.square,
     "linear": lambda a: a,
 }
-Activation = Annotated[str, partial(one_of, options=ACTIVATIONS)]
+Activation = Annotated[str, partial(require_one_of, options=ACTIVATIONS)]
 
 
 class _Network(Checked):
@@ -95,7 +102,7 @@ class FeedForward(_Network):
             raise ParameterError(
                 f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40)."
             )
-        widths = tuple(whole_number("widths", width, 1) for width in self.widths)
+        widths = tuple(require_whole_number("widths", width, 1) for width in self.widths)
         object.__setattr__(self, "widths", widths)
 
     @cached_property

@@ -21,9 +21,9 @@ from .._validation import (
     Finite,
     NotNegative,
     Positive,
-    one_of,
-    positive,
-    whole_number,
+    require_one_of,
+    require_positive,
+    require_whole_number,
 )
 from ..errors import DataError, ParameterError
 from ..typing import Floats, System
@@ -181,7 +181,7 @@ NONLINEARITIES: dict[str, Callable[[Floats, float], Floats]] = {
     "mackey-glass": lambda s, exponent: s / (1 + np.abs(s) ** exponent),
     "ikeda": lambda s, _: np.sin(s) ** 2,
 }
-Nonlinearity = Annotated[str, partial(one_of, options=NONLINEARITIES)]
+Nonlinearity = Annotated[str, partial(require_one_of, options=NONLINEARITIES)]
 
 
 @dataclass(frozen=True)
@@ -285,8 +285,8 @@ def check_fading(
     >>> check_fading(infocap.systems.DelayLine(20), basis)
     19
     """
-    n_steps = whole_number("n_steps", n_steps, 2)
-    tolerance = positive("tolerance", tolerance)
+    n_steps = require_whole_number("n_steps", n_steps, 2)
+    tolerance = require_positive("tolerance", tolerance)
     generator = np.random.default_rng(seed)
     u = _driving_inputs(drive, 2 * n_steps, generator)
     past = u[:n_steps]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._arrays import to_numpy
 from .._files import axis_values
-from .._validation import probability, whole_number, yes_or_no
+from .._validation import require_boolean, require_probability, require_whole_number
 from ..errors import Check, DataError, ParameterError
 from ..result import CapacityResult
 from ..samples import Table
@@ -153,9 +153,9 @@ def accuracy(
     True
     """
     _refuse_wrong_kinds(task, readout)
-    leak_free = yes_or_no("leak_free", leak_free)
-    folds = whole_number("folds", folds, 2)
-    washout = max(whole_number("washout", washout, 0), task.memory)
+    leak_free = require_boolean("leak_free", leak_free)
+    folds = require_whole_number("folds", folds, 2)
+    washout = max(require_whole_number("washout", washout, 0), task.memory)
     splits = task.splits(folds, seed, washout)
     checks: list[Check] = []
     if leak_free and task.features is not None:
@@ -373,7 +373,7 @@ class CapacityAccuracy:
         from scipy.stats import pearsonr
 
         correlation = pearsonr(self.total, self.accuracy)
-        low, high = correlation.confidence_interval(probability("level", level))
+        low, high = correlation.confidence_interval(require_probability("level", level))
         return float(low), float(high)
 
     def to_xarray(self) -> "xr.Dataset":

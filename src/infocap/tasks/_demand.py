@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import whole_number
+from .._validation import require_whole_number
 from ..basis import ProductBasis
 from ..errors import Check, ParameterError, warn
 from ..result import CapacityResult
-from ..samples import Table, refuse_outside
+from ..samples import Table, check_domain
 from ..typing import Floats, Integers
 from ._task import Task
 
@@ -179,12 +179,12 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     """
     _refuse_misfit(task, basis)
     u = task.inputs
-    refuse_outside(Table(u, "inputs"), (0, len(u)), u.min(axis=0), u.max(axis=0), basis)
+    check_domain(Table(u, "inputs"), (0, len(u)), u.min(axis=0), u.max(axis=0), basis)
     start = max(task.memory, basis.memory)  # rows before it lack part of their past
     y = basis(u)[start - len(u) :]
     target = task.targets[start:]
     splits = []
-    for train, test in task.splits(whole_number("folds", folds, 2), seed, start):
+    for train, test in task.splits(require_whole_number("folds", folds, 2), seed, start):
         splits.append((train[start:], test[start:]))
     n_functions = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
     shares = _predicted_shares(y, target, splits, n_functions)

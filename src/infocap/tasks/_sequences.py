@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._validation import number, positive, whole_number
+from .._validation import require_number, require_positive, require_whole_number
 from ..errors import ParameterError
 from ..typing import Floats
 from ._task import Task
@@ -63,11 +63,11 @@ def narma(
     Task 'NARMA10': 4000 samples, 1 inputs, a real target, a sequence with a memory of 30 steps
       source: drawn with order=10, n_steps=4000, domain=(0, 0.5), seed=0
     """
-    order = whole_number("order", order, 1)
-    n_steps = whole_number("n_steps", n_steps, 10)
+    order = require_whole_number("order", order, 1)
+    n_steps = require_whole_number("n_steps", n_steps, 10)
     low = high = 0.0
     if np.shape(domain) == (2,):
-        low, high = (number("domain", edge) for edge in domain)
+        low, high = (require_number("domain", edge) for edge in domain)
     if low >= high:
         raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
     u, y = _draw_narma(order, n_steps, np.random.default_rng(seed))
@@ -134,9 +134,9 @@ def parity(n: int = 3, delay: int = 0, n_steps: int = 4000, *, seed: int | None 
     >>> parity(2, delay=1, n_steps=100).memory
     2
     """
-    n = whole_number("n", n, 1)
-    delay = whole_number("delay", delay, 0)
-    n_steps = whole_number("n_steps", n_steps, 10)
+    n = require_whole_number("n", n, 1)
+    delay = require_whole_number("delay", delay, 0)
+    n_steps = require_whole_number("n_steps", n_steps, 10)
     memory = delay + n - 1
     u = np.random.default_rng(seed).choice([-1.0, 1.0], n_steps + memory)
     factors = [u[k : k + n_steps] for k in range(n)]
@@ -174,12 +174,12 @@ def channel_equalisation(
     >>> channel_equalisation(n_steps=100).name
     'channel equalisation at 28 dB'
     """
-    n_steps = whole_number("n_steps", n_steps, 10)
+    n_steps = require_whole_number("n_steps", n_steps, 10)
     rng = np.random.default_rng(seed)
     symbols = rng.choice([-3.0, -1.0, 1.0, 3.0], n_steps + len(CHANNEL) - 1)
     q = np.convolve(symbols, CHANNEL, mode="valid")
     signal = q + 0.036 * q**2 - 0.011 * q**3
-    noise_amplitude = np.std(signal) * 10 ** (-number("snr_db", snr_db) / 20)
+    noise_amplitude = np.std(signal) * 10 ** (-require_number("snr_db", snr_db) / 20)
     inputs = signal + noise_amplitude * rng.standard_normal(n_steps)
     first = FIRST_SYMBOL - TARGET_LAG
     return Task(
@@ -219,9 +219,9 @@ def mackey_glass(
     >>> mackey_glass(horizon=10, n_steps=200).inputs.shape
     (200, 1)
     """
-    horizon = whole_number("horizon", horizon, 1)
-    n_steps = whole_number("n_steps", n_steps, 10)
-    positive("delay", delay)
+    horizon = require_whole_number("horizon", horizon, 1)
+    n_steps = require_whole_number("n_steps", n_steps, 10)
+    require_positive("delay", delay)
     rng = np.random.default_rng(seed)
     series = _mackey_glass_series(N_WARM_UP_STEPS + n_steps + horizon, delay, rng)
     x = np.tanh(series[N_WARM_UP_STEPS:] - 1)

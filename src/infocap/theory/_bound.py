@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._validation import positive, whole_number
+from .._validation import require_positive, require_whole_number
 from ..basis import ProductBasis
 from ..designs import draw
 from ..dimension import readouts, whiten
@@ -65,11 +65,11 @@ class Bound:
 
     def at(self, n_samples: int) -> "Bound":
         """The bound for another number of samples."""
-        return replace(self, n_samples=whole_number("n_samples", n_samples, 1))
+        return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
     def samples_needed(self, error: float) -> int:
         """The least number of samples with which any method knows the total to this standard error."""
-        square = positive("error", error) ** 2
+        square = require_positive("error", error) ** 2
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * square)
         needed = half + np.sqrt(half**2 + self.total_floor / square)
@@ -123,7 +123,7 @@ def efficiency_bound(
             raise ParameterError("a result has its own basis; leave out `basis`.")
         bound = _bound_of_result(source)
     elif isinstance(basis, ProductBasis) and callable(source):
-        bound = _bound_of_system(source, basis, whole_number("draws", draws, 64), seed)
+        bound = _bound_of_system(source, basis, require_whole_number("draws", draws, 64), seed)
     else:
         raise ParameterError(
             f"`source={source!r}` must be a result, or a system together with its `basis`."

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import number, positive, whole_number
+from .._validation import require_number, require_positive, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import RANK_TOLERANCE
@@ -157,13 +157,13 @@ def random_mixture(
     >>> bool(abs(system.exact().sum() - 72) < 1e-9)
     True
     """
-    n_active = whole_number("n_active", n_active, 1)
-    n_readouts = whole_number("n_readouts", n_readouts, 1)
+    n_active = require_whole_number("n_active", n_active, 1)
+    n_readouts = require_whole_number("n_readouts", n_readouts, 1)
     if n_active > len(basis):
         raise ParameterError(
             f"`n_active={n_active}` is more than the {len(basis)} functions of the basis."
         )
-    noise = number("noise", noise, 0.0)
+    noise = require_number("noise", noise, 0.0)
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
     weights = generator.standard_normal((n_readouts, n_active))
@@ -225,11 +225,11 @@ def linear_memory(
         raise ParameterError(
             f"`noise={noise!r}` must be 0 or more: one number, or one for each of {n_nodes} nodes."
         )
-    noise_of_states = number("state_noise", state_noise, 0.0) * np.eye(n_nodes)
+    noise_of_states = require_number("state_noise", state_noise, 0.0) * np.eye(n_nodes)
 
     # What the state holds of the inputs at each delay, of all later delays together, and of the noise.
-    of_delays = [np.sqrt(positive("variance", variance)) * b]
-    for _ in range(whole_number("max_delay", max_delay, 0)):
+    of_delays = [np.sqrt(require_positive("variance", variance)) * b]
+    for _ in range(require_whole_number("max_delay", max_delay, 0)):
         of_delays.append(a @ of_delays[-1])
     of_longer_delays = _summed_over_steps(a, a @ of_delays[-1])
     of_state_noise = _summed_over_steps(a, noise_of_states)

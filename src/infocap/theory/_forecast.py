@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import made_by, number, positive, whole_number
+from .._validation import require_number, require_positive, require_type, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..result import CapacityResult
@@ -68,7 +68,7 @@ class Forecast:
 
     def at(self, n_samples: int) -> ExpectedError:
         """The expected error of the total with so many samples."""
-        n_samples = whole_number("n_samples", n_samples, 1)
+        n_samples = require_whole_number("n_samples", n_samples, 1)
         n_functions = len(self.basis)
         if n_samples < self.pilot_samples:
             raise ParameterError(
@@ -87,7 +87,7 @@ class Forecast:
 
     def samples_needed(self, error: float) -> int:
         """The smallest power of two with which the error is below `error`, also for a device at the high end."""
-        positive("error", error)
+        require_positive("error", error)
         least = self.least_samples
         if least > MAX_SAMPLES:
             raise ParameterError(
@@ -129,8 +129,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
     8192
     """
-    maximum = whole_number("n_readouts", n_readouts, 1) + 1
-    share = number("unexplained", unexplained, 0.0)
+    maximum = require_whole_number("n_readouts", n_readouts, 1) + 1
+    share = require_number("unexplained", unexplained, 0.0)
     if share > 1:
         raise ParameterError(
             f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1."
@@ -153,7 +153,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     >>> forecast_from(pilot).samples_needed(0.05)
     8192
     """
-    made_by("pilot", pilot, CapacityResult, "infocap.estimate(...)")
+    require_type("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error = pilot.total_standard_error
     if pilot.method != METHOD or error is None:
         raise DataError(

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import scipy
 
-from .._validation import positive
+from .._validation import require_positive
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 
@@ -91,7 +91,7 @@ def calibrate(
 
     fit = scipy.optimize.least_squares(
         lambda logarithms: residuals(*logarithms),
-        np.log([positive(name, start[name]) for name in names]),
+        np.log([require_positive(name, start[name]) for name in names]),
         derivatives,
         xtol=TOLERANCE,
         ftol=TOLERANCE,

@@ -7,9 +7,9 @@ import numpy as np
 
 from ..basis import ProductBasis
 from ..errors import DataError
-from ..estimators import frame_for, square_sums, summaries
+from ..estimators import choose_frame, square_sums, summarise_between
 from ..kernels import capacities, combine
-from ..samples import Engine, Samples, first_look
+from ..samples import Engine, Samples, scan_columns
 from ..typing import ArrayLike, Floats, Integers
 
 # Points of a curve for which no sizes are given.
@@ -57,7 +57,7 @@ def convergence(
     """
     engine = Engine()
     samples = Samples.of(u, x, basis)
-    look = first_look(samples, engine)
+    look = scan_columns(samples, engine)
     samples = samples.prepared(look, constant=True)
     n_samples = samples.n_samples
     maximum = samples.n_columns
@@ -71,7 +71,7 @@ def convergence(
 
     # Sums over consecutive stretches add up to those of the first rows.
     edges = [0, *steps.tolist()]
-    *stretches, _ = summaries(samples, engine, frame_for(samples, look), edges)
+    *stretches, _ = summarise_between(samples, engine, choose_frame(samples, look), edges)
     of_first_rows = accumulate(stretches, combine)
     square_sums_of_first_rows = accumulate(engine.fold(samples, square_sums, edges=edges))
     raw = [

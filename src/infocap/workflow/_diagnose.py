@@ -8,7 +8,7 @@ import numpy as np
 
 from .._formatting import counted
 from .._validation import answers_unknown_parameters
-from ..basis import ProductBasis, delayed_basis, lowest, product_basis
+from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
 from ..diagnostics import DATA, FUNCTIONS, NEEDS, WITH_MEMORY
 from ..errors import Check, DataError, DataWarning, ParameterError
@@ -166,7 +166,7 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
         low = delayed_basis(basis.families, max_delay={1: basis.memory})
         nan_policy = "raise"  # leaving rows out would tear the sequence apart
     else:
-        low = lowest(basis, FUNCTIONS)
+        low = lowest_degrees(basis, FUNCTIONS)
         nan_policy = "omit"
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         result = estimate_recording(

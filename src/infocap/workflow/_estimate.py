@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import answers_unknown_parameters, made_by, yes_or_no
+from .._validation import answers_unknown_parameters, require_boolean, require_type
 from ..basis import ProductBasis
 from ..designs import draw, draw_weighted, needs_weights
 from ..errors import Check, ParameterError
@@ -180,7 +180,7 @@ def probe(
       degree  0     1.0000
       degree  1     2.0000
     """
-    made_by("basis", basis, ProductBasis, "product_basis(...)")
+    require_type("basis", basis, ProductBasis, "product_basis(...)")
     draw_options: dict[str, Any] = {"seed": seed, "blocks": blocks}
     if design is not None:
         draw_options["design"] = design
@@ -188,7 +188,7 @@ def probe(
         can_be_weighted = not basis.memory and find_method(method, {}).takes_weights
         draws_weighted = can_be_weighted and needs_weights(basis, n_samples)
     else:
-        draws_weighted = yes_or_no("weighted", weighted)
+        draws_weighted = require_boolean("weighted", weighted)
     if draws_weighted:
         u, sample_weight = draw_weighted(basis, n_samples, **draw_options)
     else:

@@ -10,23 +10,31 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import array_namespace, as_like, to_numpy
+from .._arrays import array_namespace, to_library_of, to_numpy
 from .._formatting import with_error
-from .._validation import answers_unknown_parameters, probability, whole_number
-from ..basis import DelayedBasis, Family, count_terms, find_families, joined, list_terms, sort_terms
+from .._validation import answers_unknown_parameters, require_probability, require_whole_number
+from ..basis import (
+    DelayedBasis,
+    Family,
+    count_terms,
+    find_families,
+    join_terms,
+    list_terms,
+    sort_terms,
+)
 from ..errors import Check, DataError, DataWarning, warn
 from ..estimators import (
-    LEAST_SAMPLES,
+    MIN_SAMPLES_PER_CONTROL,
     Evidence,
-    fitted,
+    fit_least_squares,
     gather_evidence,
     inverse_root,
-    pieces,
+    iterate_pieces,
     products,
 )
-from ..kernels import TINY, benjamini_hochberg
+from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg
 from ..result import CapacityResult
-from ..samples import Samples, has_runs
+from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 
@@ -156,14 +164,14 @@ def explore(
     >>> found.basis.labels
     ['1', 'P1(u[t-3])', 'P1(u[t-3])·P2(u[t-5])']
     """
-    rate = probability("false_discovery_rate", false_discovery_rate)
-    max_degree = whole_number("max_degree", max_degree, 1)
-    most_tested = whole_number("most_tested", most_tested, 100)
-    runs = list(zip(u, x, strict=False)) if has_runs(x) else [(u, x)]
+    rate = require_probability("false_discovery_rate", false_discovery_rate)
+    max_degree = require_whole_number("max_degree", max_degree, 1)
+    most_tested = require_whole_number("most_tested", most_tested, 100)
+    runs = list(zip(u, x, strict=False)) if is_of_several_runs(x) else [(u, x)]
     if washout is None:
         shortest_run = min(np.shape(readouts)[0] for _, readouts in runs)
         washout = min(shortest_run // 10 or 1, MAX_DEFAULT_WASHOUT)
-    washout = whole_number("washout", washout, 1)
+    washout = require_whole_number("washout", washout, 1)
     first_shape = np.shape(runs[0][0])
     n_inputs = first_shape[1] if len(first_shape) > 1 else 1
     is_one_family = isinstance(family, str | Family)
@@ -177,7 +185,7 @@ def explore(
 
     only_constant = DelayedBasis(families, np.zeros((1, 3), int), memory=washout)
     evidence = gather_evidence(u, x, only_constant, **options)
-    most_found = min(evidence.n_samples // LEAST_SAMPLES, MAX_FOUND)
+    most_found = min(evidence.n_samples // MIN_SAMPLES_PER_CONTROL, MAX_FOUND)
     windows = _first_windows(families, max_degree, washout, most_tested)
     found, rounds, faint = _search(evidence, rate, windows, most_tested, most_found)
     # The memory makes it a basis of sequences, even if nothing of the past was found.
@@ -275,7 +283,7 @@ def _search(
         rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
         if not len(new):
             return found, rounds, faint
-        rows = joined(found.factors, basis.factors[new])
+        rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _reaching(found, windows):
             wider_delay = min(int(WIDENING * windows[degree]) + 1, memory)
@@ -305,7 +313,7 @@ def _test(
     samples = evidence.samples
     engine = evidence.engine
     sum_products = partial(products, **evidence.whitener)
-    fit = fitted(engine.fold(replace(samples, basis=found), sum_products))
+    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_products))
     if fit is None:
         raise DataError(
             "some functions found are the same on these samples; draw another sequence, or a longer one."
@@ -325,9 +333,11 @@ def _test(
 
     # Without capacity, the squares of a function's means over their bias follow a chi-squared distribution, with the
     # effective number of directions of the residuals (Satterthwaite).
-    directions = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
+    directions = unexplained**2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR)
     variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
-    p_values = scipy.special.chdtrc(directions, directions * capacity / np.maximum(bias, TINY))
+    p_values = scipy.special.chdtrc(
+        directions, directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
+    )
     faint = float(np.sum(capacity - bias))
     return p_values, unexplained, (faint, float(np.sqrt(max(variance, 0.0))))
 
@@ -344,8 +354,8 @@ def _residual_sums(
 ) -> Floats:
     """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
     total = np.zeros((len(samples.basis), root.shape[1] + 1))
-    for _, u, phi, z in pieces(samples, start, stop, found, **frame):
-        residuals = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
+    for _, u, phi, z in iterate_pieces(samples, start, stop, found, **frame):
+        residuals = (z - phi.T @ to_library_of(c, z)) @ to_library_of(root, z)
         square = to_numpy(array_namespace(residuals).sum(residuals * residuals, axis=1))
         total[:, :-1] += to_numpy(samples.basis.project([(u, residuals)]))
         total[:, -1] += samples.basis.sum_over(u, square, power=2)

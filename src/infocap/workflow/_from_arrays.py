@@ -8,9 +8,17 @@ import numpy as np
 
 from ..basis import ProductBasis
 from ..errors import DataError
-from ..estimators import Estimator, Evidence, Method, byte_count, conclude, evidence_of, find_method
+from ..estimators import (
+    Estimator,
+    Evidence,
+    Method,
+    conclude,
+    evidence_from_samples,
+    find_method,
+    parse_memory_limit,
+)
 from ..result import CapacityResult
-from ..samples import Engine, Samples, chosen_executor
+from ..samples import Engine, Samples, choose_executor
 from ..typing import ArrayLike
 from ._choose import choose_basis, note_about_choice
 from ._provenance import with_provenance
@@ -71,7 +79,7 @@ def gather_from_arrays(
         repeats=options.repeats,
         washout=options.washout,
     )
-    executor = chosen_executor(options.executor, u, x)
-    limit = None if options.memory_limit is None else byte_count(options.memory_limit)
+    executor = choose_executor(options.executor, u, x)
+    limit = None if options.memory_limit is None else parse_memory_limit(options.memory_limit)
     engine = Engine(executor, limit)
-    return evidence_of(samples, engine, options.constant, options.nan_policy, method)
+    return evidence_from_samples(samples, engine, options.constant, options.nan_policy, method)

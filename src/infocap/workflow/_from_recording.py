@@ -13,14 +13,12 @@ from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators import conclude
 from ..recording import Recording
 from ..result import CapacityResult, Drift, Factors
-from ..samples import Labelled, Table
+from ..samples import LabelledRows, Table
 from ..typing import ArrayLike, Floats
 from ._choose import choose_basis, note_about_choice
 from ._from_arrays import EstimateOptions, gather_from_arrays
 from ._growth import growth_of_total
-from ._provenance import provenance, with_provenance
-
-__all__ = ["estimate_recording", "provenance", "rows_of"]
+from ._provenance import with_provenance
 
 # The spread of the readouts, in whose units drift is told, comes from at most this many rows: they give it to 1 %.
 MAX_ROWS_FOR_SPREAD = 8192
@@ -50,7 +48,7 @@ def estimate_recording(
         n_samples, n_inputs = np.shape(recording.inputs)
         basis, reasons = choose_basis((n_samples, n_inputs), recording.plan or None)
         checks.append(note_about_choice(reasons))
-    rows = rows_of(recording, basis.of_sequences)
+    rows = arguments_of(recording, basis.of_sequences)
     u = rows.pop("u")
     x = rows.pop("x")
     rows["sample_weight"] = _planned_weights(recording)
@@ -82,7 +80,7 @@ def estimate_recording(
     return with_provenance(replace(result, checks=(*result.checks, *checks)), recording)
 
 
-def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
+def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
     """Return the arguments of `estimate` that a recording holds, with the names of its inputs and channels.
 
     Of a sequence they are lists, where the recording has several runs, and the washout of its plan is among them.
@@ -107,7 +105,7 @@ def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
 
 def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:
     """The table with the names of its columns; the table alone where they have no names."""
-    return Labelled(table, names) if np.shape(table)[1:] == (len(names),) else table
+    return LabelledRows(table, names) if np.shape(table)[1:] == (len(names),) else table
 
 
 def _planned_weights(recording: Recording) -> Floats | None:

@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import axis_values, replaced
+from .._files import axis_values, write_whole
 from .._formatting import with_error
-from .._validation import answers_unknown_parameters, made_by, whole_number, yes_or_no
+from .._validation import (
+    answers_unknown_parameters,
+    require_boolean,
+    require_type,
+    require_whole_number,
+)
 from .._version import __version__
 from ..basis import ProductBasis
 from ..designs import block_count
 from ..errors import DataError, ParameterError
 from ..estimators import Estimator
 from ..result import CapacityResult, load_result
-from ..samples import chosen_executor, is_client
+from ..samples import choose_executor, is_dask_client
 from ..typing import Floats, System
 from ._estimate import probe
 
@@ -213,9 +218,9 @@ def sweep(
         raise ParameterError(
             f"`make_system={make_system!r}` must be a function that makes a system."
         )
-    made_by("basis", basis, ProductBasis, "product_basis(...)")
-    n_samples = whole_number("n_samples", n_samples, 1)
-    shows_progress = yes_or_no("progress", progress)
+    require_type("basis", basis, ProductBasis, "product_basis(...)")
+    n_samples = require_whole_number("n_samples", n_samples, 1)
+    shows_progress = require_boolean("progress", progress)
     grid = _grid(settings)
     points = _points(grid)
     if not basis.memory:  # a sequence has no blocks
@@ -248,7 +253,7 @@ def sweep(
     with tqdm(
         total=len(points), initial=len(results), desc="Sweep", disable=not shows_progress
     ) as bar:
-        for number, result in _run(measure, missing, chosen_executor(executor)):
+        for number, result in _run(measure, missing, choose_executor(executor)):
             if folder is not None:
                 folder.keep(points[number], result)
             results[number] = result
@@ -279,7 +284,7 @@ def _run(
         for number, point in missing.items():
             yield number, measure(point)
         return
-    if is_client(executor):
+    if is_dask_client(executor):
         executor = executor.get_executor(pure=False)
     futures = {executor.submit(measure, point): number for number, point in missing.items()}
     try:
@@ -370,7 +375,7 @@ class _SweepFolder:
         plan_file = self.folder / PLAN_FILE
         if not plan_file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replaced(plan_file) as temporary:
+            with write_whole(plan_file) as temporary:
                 contents = json.dumps({"format": FORMAT, "plan": self.plan}, indent=1)
                 temporary.write_text(contents, encoding="utf-8")
         result.save(self.file(point))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from infocap.lab import Plan, SimulatedBench
-from infocap.lab.experiment import read_entries
+from infocap.lab.experiment import read_store as read_entries
 
 SIZES = {"small": 256, "half": 512}
 

@@ -21,7 +21,7 @@ import tqdm.auto  # noqa: F401  # before the fork: the kills are meant for the m
 from device import acknowledged, acknowledgements, bench, plan, stored
 
 from infocap.lab import Store, acquire, extend
-from infocap.lab.experiment import read_entries
+from infocap.lab.experiment import read_store as read_entries
 
 MAX_DELAY_S = 0.05
 # Kills that wait for the first measurement; the others come at any moment, for example while a

@@ -9,12 +9,12 @@ from typing import Any
 import click
 import numpy as np
 
-from ..._formatting import counted, duration, size
+from ..._formatting import counted, duration, memory_size
 from ...basis import Family, ProductBasis, delayed_basis, find_families, inputs
 from ...errors import DataError, ParameterError
-from ...estimators import METHODS, cost
+from ...estimators import METHODS, forecast_cost
 from ...recording import Recording
-from ...workflow import choose_basis, provenance, rows_of
+from ...workflow import arguments_of, choose_basis, provenance
 from ...workflow import estimate as estimate_capacities
 from ...workflow import explore as search_functions
 from ..experiment import Plan
@@ -191,7 +191,7 @@ def explore(
     chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
     if not output.quiet:
         announce(files, recording, chosen)
-    settings = rows_of(recording, sequence=True)
+    settings = arguments_of(recording, sequence=True)
     settings |= {"max_degree": max_degree, "most_tested": most_tested}
     if washout is not None:
         settings["washout"] = washout
@@ -217,10 +217,12 @@ def _cost_of(recording: Recording, basis: ProductBasis, method: str) -> list[str
     """Return how long the estimation may take and how much memory, where it takes long."""
     n_samples, n_readouts = recording.readouts.shape
     with_constant = n_readouts + 1
-    seconds, n_bytes = cost(basis, n_samples, with_constant, METHODS[method])
+    seconds, n_bytes = forecast_cost(basis, n_samples, with_constant, METHODS[method])
     if seconds <= MIN_SECONDS_ANNOUNCED:
         return []
-    return [f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory"]
+    return [
+        f"{len(basis):,} functions: up to {duration(seconds)}, {memory_size(n_bytes)} of memory"
+    ]
 
 
 def _cluster(address: str | None) -> AbstractContextManager[Any]:

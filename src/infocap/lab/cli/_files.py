@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from ..._files import replaced
-from ..._formatting import counted, listed
+from ..._files import write_whole
+from ..._formatting import counted, shortened_list
 from ...basis import ProductBasis
 from ...errors import Check, DataError, ParameterError
 from ...recording import Recording
@@ -152,7 +152,7 @@ def _diagnosis_lines(files: NamedInputFiles, diagnosis: Diagnosis) -> list[str]:
     n_samples, n_inputs = recording.inputs.shape
     readouts = counted(recording.readouts.shape[1], "readout")
     if recording.channel:
-        readouts += f" ({listed(recording.channel, MAX_CHANNELS_LISTED)})"
+        readouts += f" ({shortened_list(recording.channel, MAX_CHANNELS_LISTED)})"
     lines = [wrapped(f"{files}: {n_samples} samples, {counted(n_inputs, 'input')}, {readouts}.")]
     lines += _list_under("Looked at and in order", diagnosis.fit)
     lines += _list_under("Too few rows to look at", diagnosis.skipped)
@@ -233,7 +233,7 @@ def compare(
     with warnings_in_checks():
         comparison = compare_results(*results, names=names or _names_of(files))
     if output is not None:
-        with replaced(output) as new_file:
+        with write_whole(output) as new_file:
             comparison.to_dataframe().to_csv(new_file, index=False)
     for path in plot:
         save_picture("compare", comparison, path)
@@ -302,4 +302,4 @@ def gallery(folder: Path, output: Path, title: str) -> None:
 
     refuse_other_page(output, (".html",))
     names = save_gallery(folder, output, title)
-    echo(f"{counted(len(names), 'device')}: {listed(names)}\nwritten to {output}")
+    echo(f"{counted(len(names), 'device')}: {shortened_list(names)}\nwritten to {output}")

@@ -16,15 +16,15 @@ from ..._formatting import HALF_WIDTH_95, decimals, with_error
 from ...errors import ParameterError
 from ...result import CapacityResult, Growth
 from ..experiment import (
-    MISTAKES,
+    DRIVER_MISTAKES,
     Plan,
     Status,
     Store,
     _acquire,
-    counts,
+    counts_in_words,
     in_one_line,
-    pace,
-    simulated,
+    pace_in_words,
+    simulated_bench,
     status,
 )
 from ..files import STORES, read
@@ -114,7 +114,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     except KeyboardInterrupt:
         echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
-    except MISTAKES:  # in the user's own driver: its author needs the file and the line
+    except DRIVER_MISTAKES:  # in the user's own driver: its author needs the file and the line
         traceback.print_exc()
         raise SystemExit(EXIT_BAD_DATA) from None
     fingerprint = recording.metadata["fingerprint"]
@@ -129,7 +129,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     """Return the simulated bench, or what makes the user's instrument."""
     if name == "simulated":
-        return simulated(plan)
+        return simulated_bench(plan)
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(
@@ -225,8 +225,8 @@ def _screen(now: Status) -> str:
     lines = [
         f"{now.path}{title} · plan {now.plan.fingerprint[:12]}",
         "",
-        f"  {bar} {share:4.0%}   {counts(now)}",
-        f"  {pace(now)}",
+        f"  {bar} {share:4.0%}   {counts_in_words(now)}",
+        f"  {pace_in_words(now)}",
         "",
     ]
     if now.result is None:

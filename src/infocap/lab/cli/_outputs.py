@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..._validation import did_you_mean, positive
+from ..._validation import did_you_mean, require_positive
 from ...errors import DataError, ParameterError
 from ...recording import WRITERS
 from ...result import CapacityResult, is_result
@@ -33,7 +33,7 @@ def _in_millimetres(_: click.Context, parameter: click.Parameter, text: str | No
         return None
     number, unit = text[:-2], text[-2:]
     with suppress(KeyError, ValueError):
-        return positive("width", float(number) * MILLIMETRES[unit])
+        return require_positive("width", float(number) * MILLIMETRES[unit])
     raise click.BadParameter(
         f"{text!r} is not a width such as 89mm, 18.3cm or 3.5in.", param=parameter
     )

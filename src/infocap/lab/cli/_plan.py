@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from ..._formatting import counted, duration, size, with_error
-from ..._validation import positive, whole_number
+from ..._formatting import counted, duration, memory_size, with_error
+from ..._validation import require_positive, require_whole_number
 from ...basis import ProductBasis
 from ...errors import ParameterError
-from ...estimators import METHODS, cost
+from ...estimators import METHODS, forecast_cost
 from ...result import CapacityResult, load_result
 from ...theory import Forecast, efficiency_bound, forecast, forecast_from
 from ..experiment import Plan
@@ -182,7 +182,7 @@ def _plan_from_options(
         settings["n_inputs"] = len(input_options.input)
         settings["family"] = list(input_options.input)
     else:
-        n_inputs = whole_number("n_inputs", settings["n_inputs"], 1)
+        n_inputs = require_whole_number("n_inputs", settings["n_inputs"], 1)
         settings |= family_and_domain(input_options, ["legendre"] * n_inputs)
     if goal.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis
@@ -234,7 +234,7 @@ def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> i
         raise ParameterError(
             "--error needs --n-readouts, the number of readouts, or --pilot, a pilot run."
         )
-    error = positive("error", goal.error)
+    error = require_positive("error", goal.error)
     expected = forecast(basis, goal.n_readouts, unexplained=ASSUMED_UNEXPLAINED)
     assumption = "Assumed: half of the readouts are noise or functions outside the basis."
     n_samples = expected.samples_needed(error)
@@ -253,7 +253,7 @@ def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> i
 
 def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
     """Print and return the number of samples with which the total of the pilot's device is known so well."""
-    error = positive("error", goal.error)
+    error = require_positive("error", goal.error)
     expected = forecast_from(pilot)
     n_samples = expected.samples_needed(error)
     total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
@@ -324,11 +324,11 @@ def _table(expected: Forecast, n_recommended: int) -> list[str]:
     for n_samples in sizes:
         if n_samples == 0:
             continue
-        seconds, n_bytes = cost(expected.basis, n_samples, expected.maximum, method)
+        seconds, n_bytes = forecast_cost(expected.basis, n_samples, expected.maximum, method)
         mark = ">" if n_samples == n_recommended else " "
         computing = f"< {duration(max(seconds, 1))}"
         lines.append(
-            f"{mark} {n_samples:9d}  {_error_at(expected, n_samples):<25}  {computing:>9}  {size(n_bytes):>7}"
+            f"{mark} {n_samples:9d}  {_error_at(expected, n_samples):<25}  {computing:>9}  {memory_size(n_bytes):>7}"
         )
     return lines
 

@@ -19,7 +19,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..._files import replaced, save_dataset
+from ..._files import save_dataset, write_whole
 from ..._version import __version__
 from ...basis import product_basis
 from ...designs import block_count, draw
@@ -185,10 +185,10 @@ def _reproduce_figure(
     work = _script("_work").Work(executor, output / ".cache", progress=show_progress)
     data = work.figure(name, script, quick)
     verdicts = script.check(data)
-    with replaced(output / f"{name}.png") as new_file:
+    with write_whole(output / f"{name}.png") as new_file:
         script.draw(data).savefig(new_file, dpi=150, format="png")
     save_dataset(data, output / f"{name}.nc")
-    with replaced(output / f"{name}.json") as new_file:
+    with write_whole(output / f"{name}.json") as new_file:
         text = json.dumps(verdicts, indent=1, ensure_ascii=False)
         new_file.write_text(text + "\n", encoding="utf-8")
 

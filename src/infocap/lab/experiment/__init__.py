@@ -1,19 +1,19 @@
 """In the laboratory: plan what to measure, and acquire it without losing anything."""
 
 from ._acquire import INTERRUPTED, acquire, extend
-from ._instrument import MISTAKES, Instrument, SimulatedBench, in_one_line, simulated
+from ._instrument import DRIVER_MISTAKES, Instrument, SimulatedBench, in_one_line, simulated_bench
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._schedule import Schedule
-from ._status import Status, counts, pace, status
+from ._status import Status, counts_in_words, pace_in_words, status
 from ._store import Store
-from ._store_file import LATEST_S, MAGIC, read_entries, to_recording
+from ._store_file import MAX_TIME_S, SQLITE_MAGIC, read_store, recording_of_store
 
 __all__ = [
     "INTERRUPTED",
-    "LATEST_S",
-    "MAGIC",
-    "MISTAKES",
+    "MAX_TIME_S",
+    "SQLITE_MAGIC",
+    "DRIVER_MISTAKES",
     "Instrument",
     "Kind",
     "Measurement",
@@ -23,12 +23,12 @@ __all__ = [
     "Status",
     "Store",
     "acquire",
-    "counts",
+    "counts_in_words",
     "extend",
     "in_one_line",
-    "pace",
-    "read_entries",
-    "simulated",
+    "pace_in_words",
+    "read_store",
+    "simulated_bench",
     "status",
-    "to_recording",
+    "recording_of_store",
 ]

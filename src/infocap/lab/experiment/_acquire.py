@@ -13,11 +13,11 @@ from threading import Event
 from types import FrameType
 from typing import Any
 
-from ..._validation import number, positive, whole_number
+from ..._validation import require_number, require_positive, require_whole_number
 from ...errors import DataError, InfocapError
 from ...recording import Recording
-from ...systems import parameters
-from ._instrument import MISTAKES, Instrument, in_one_line
+from ...systems import parameter_names
+from ._instrument import DRIVER_MISTAKES, Instrument, in_one_line
 from ._lock import acquisition_lock
 from ._measurement import Kind, Measurement
 from ._plan import Plan
@@ -102,11 +102,11 @@ def acquire(
     Recording: 64 samples, 2 inputs, 2 readouts
     """
     if timeout_s is not None:
-        positive("timeout_s", timeout_s)
+        require_positive("timeout_s", timeout_s)
     if until is not None:
-        positive("until", until)
-    retries = whole_number("retries", retries, 0)
-    wait_s = number("wait_s", wait_s, 0.0)
+        require_positive("until", until)
+    retries = require_whole_number("retries", retries, 0)
+    wait_s = require_number("wait_s", wait_s, 0.0)
     path = Path(path)
     with acquisition_lock(path.resolve()), Store(path, plan) as store, _stop_event() as stop:
         is_instrument = _is_instrument(instrument)
@@ -154,7 +154,7 @@ def extend(path: str | Path, n_samples: int) -> Plan:
     Recording: 128 samples, 2 inputs, 2 readouts
     """
     with acquisition_lock(Path(path).resolve()), Store(path) as store:
-        store.extend(whole_number("n_samples", n_samples, 1))
+        store.extend(require_whole_number("n_samples", n_samples, 1))
         return store.plan
 
 
@@ -239,7 +239,7 @@ def _is_instrument(instrument: Any) -> bool:
 
 def _make(maker: Any, plan: Plan) -> Any:
     """Call what makes an instrument; it gets the plan if it has a parameter of that name."""
-    options = {"plan": plan} if "plan" in parameters(maker) else {}
+    options = {"plan": plan} if "plan" in parameter_names(maker) else {}
     try:
         inspect.signature(maker).bind(**options)
     except (TypeError, ValueError):
@@ -248,7 +248,7 @@ def _make(maker: Any, plan: Plan) -> Any:
         return maker
     try:
         return maker(**options)
-    except (InfocapError, *MISTAKES):
+    except (InfocapError, *DRIVER_MISTAKES):
         raise
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
         raise DataError(f"the instrument could not be made ({in_one_line(problem)}).") from problem

@@ -17,7 +17,14 @@ from ...typing import ArrayLike, Floats
 from ._plan import BENCH, Plan
 
 # Mistakes in a driver's own code, which asking again does not mend.
-MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
+DRIVER_MISTAKES = (
+    TypeError,
+    AttributeError,
+    NameError,
+    ImportError,
+    SyntaxError,
+    NotImplementedError,
+)
 # Settings of [metadata.bench] that are of the bench; all others are of the simulated system.
 BENCH_SETTINGS = ("latency_s", "dropout", "drift", "batch")
 # After so many measurements all readouts of a bench have changed by the share `drift`.
@@ -121,7 +128,7 @@ class SimulatedBench(Checked):
         return [self.measure(row, row_seed) for row, row_seed in zip(u, seed, strict=True)]
 
 
-def simulated(plan: Plan) -> SimulatedBench:
+def simulated_bench(plan: Plan) -> SimulatedBench:
     """Return the photonic experiment for a plan, or an echo-state network for a sequence.
 
     Parameters

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 
-from ...recording import DARK, NOISE, REFERENCE
+from ...recording import DARK_CODE, NOISE_CODE, REFERENCE_CODE
 from ...typing import Floats
 
 
@@ -34,7 +34,7 @@ class Kind(StrEnum):
         return list(Kind).index(self)
 
 
-_CODES = {Kind.NOISE: NOISE, Kind.REFERENCE: REFERENCE, Kind.DARK: DARK}
+_CODES = {Kind.NOISE: NOISE_CODE, Kind.REFERENCE: REFERENCE_CODE, Kind.DARK: DARK_CODE}
 KIND_OF_CODE = {code: kind for kind, code in _CODES.items()}
 
 

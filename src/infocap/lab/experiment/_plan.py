@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._validation import number, one_of, whole_number, yes_or_no
+from ..._validation import require_boolean, require_number, require_one_of, require_whole_number
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
     DESIGNS,
@@ -152,8 +152,8 @@ class Plan:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        one_of("design", self.design, DESIGNS)
-        one_of("order", self.order, ORDERS)
+        require_one_of("design", self.design, DESIGNS)
+        require_one_of("order", self.order, ORDERS)
         self._set(_plain_entries(self))
         _check_readouts(self)
         if self.max_delay is not None:
@@ -269,7 +269,7 @@ class Plan:
         >>> bool((longer.inputs[:64] == plan.inputs).all())
         True
         """
-        n_samples = whole_number("n_samples", n_samples, 1)
+        n_samples = require_whole_number("n_samples", n_samples, 1)
         blocks = self.n_blocks
         runs = self.runs
         if runs:
@@ -331,7 +331,7 @@ class Plan:
         """Return the plan that `to_dict` described; an unknown entry is an error."""
         try:
             for name in entries:
-                one_of("entry of the plan", name, cls.__dataclass_fields__)
+                require_one_of("entry of the plan", name, cls.__dataclass_fields__)
             return cls(**entries)
         except (TypeError, AttributeError) as problem:
             raise ParameterError(f"an entry of the plan is of the wrong type: {problem}.") from None
@@ -411,19 +411,19 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
         "family": _plain_family(plan.family),
         "metadata": json.loads(to_json("metadata", plan.metadata)),
         "channel": tuple(map(str, plan.channel)),
-        "settle_s": number("settle_s", plan.settle_s, 0.0),
+        "settle_s": require_number("settle_s", plan.settle_s, 0.0),
     }
     for name, min_value in MIN_VALUES.items():
         value = getattr(plan, name)
         if name == "n_inputs" and value == 0:
             value = len(plan.family) if isinstance(plan.family, list | tuple) else 1
-        entries[name] = whole_number(name, value, min_value)
+        entries[name] = require_whole_number(name, value, min_value)
     for name in ("domain", *CONSTANT_INPUTS):
         entries[name] = _numbers(name, getattr(plan, name))
     for name in TEXTS:
         entries[name] = str(getattr(plan, name))
     if plan.n_readouts is not None:
-        entries["n_readouts"] = whole_number("n_readouts", plan.n_readouts, 1)
+        entries["n_readouts"] = require_whole_number("n_readouts", plan.n_readouts, 1)
     return entries
 
 
@@ -433,7 +433,7 @@ def _plain_family(family: Any) -> Any:
         return tuple(_plain_family(item) for item in family)
     if isinstance(family, dict):
         for key in family:
-            one_of("entry of family", key, ("name", "parameters", "domain", "variable"))
+            require_one_of("entry of family", key, ("name", "parameters", "domain", "variable"))
         if not isinstance(family.get("name"), str):
             raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
     if isinstance(family, Family):
@@ -447,7 +447,7 @@ def _numbers(name: str, values: Any) -> tuple[float, ...] | None:
         return None
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise ParameterError(f"`{name}={values!r}` must be a list of numbers.")
-    return tuple(number(name, value) for value in values)
+    return tuple(require_number(name, value) for value in values)
 
 
 def _check_readouts(plan: Plan) -> None:
@@ -474,7 +474,7 @@ def _sequence_entries(plan: Plan) -> dict[str, Any]:
             raise ParameterError(f"`{name}={value!r}` has no meaning for a sequence; leave it out.")
     max_delay = {}
     for degree, delay in delays.items():
-        max_delay[int(degree)] = whole_number("max_delay", delay, 0)
+        max_delay[int(degree)] = require_whole_number("max_delay", delay, 0)
     return {
         "max_delay": max_delay,
         "max_degree": max(max_delay, default=1),
@@ -508,7 +508,7 @@ def _design_entries(plan: Plan) -> dict[str, Any]:
         weighted = needs_weights(plan.basis, plan.n_samples)
     return {
         "blocks": block_count(plan.basis, plan.n_samples, plan.design, plan.blocks),
-        "weighted": yes_or_no("weighted", weighted),
+        "weighted": require_boolean("weighted", weighted),
     }
 
 

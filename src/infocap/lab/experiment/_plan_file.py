@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._files import replaced
-from ..._validation import one_of
+from ..._files import write_whole
+from ..._validation import require_one_of
 from ...errors import DataError, ParameterError
-from ...recording import PLAN, input_columns
+from ...recording import PLAN_COMMENT, input_columns
 
 if TYPE_CHECKING:
     from ._plan import Plan
@@ -30,7 +30,7 @@ LAST_ENTRY = "title"
 
 def write_toml(path: Path, plan: Plan) -> None:
     """Write a plan as TOML, with the comment on each entry that plan.toml of this folder has."""
-    one_of("path suffix", path.suffix, (".toml",))
+    require_one_of("path suffix", path.suffix, (".toml",))
     entries = plan.to_dict()
     metadata = entries.pop("metadata")
     entries["fingerprint"] = plan.fingerprint
@@ -46,7 +46,7 @@ def write_toml(path: Path, plan: Plan) -> None:
             lines.append(Template(line).substitute(values))
     for name, value in metadata.items():
         lines.append(f"{_toml(name)} = {_toml(value)}")
-    with replaced(path) as part:
+    with write_whole(path) as part:
         part.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -80,7 +80,7 @@ def write_csv(path: Path, plan: Plan) -> None:
     """Write the schedule of a plan as a table: ``design_index,u1,u2,...``."""
     import pandas
 
-    one_of("path suffix", path.suffix, (".csv",))
+    require_one_of("path suffix", path.suffix, (".csv",))
     schedule = plan.schedule
     # A run of a sequence is one measurement; its time steps are rows of their own.
     first_rows = schedule.codes[:, None] * plan.steps
@@ -88,8 +88,8 @@ def write_csv(path: Path, plan: Plan) -> None:
     inputs = schedule.inputs.reshape(-1, plan.n_inputs)
     names = input_columns([family.variable for family in plan.basis.families])
     table = pandas.DataFrame(inputs, index=design_index, columns=names)
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        file.write(f"{PLAN}{json.dumps(plan.provenance)}\n")
+    with write_whole(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"{PLAN_COMMENT}{json.dumps(plan.provenance)}\n")
         table.to_csv(file, index_label="design_index", lineterminator="\n")
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._validation import whole_number
+from ..._validation import require_whole_number
 from ...errors import DataError, ParameterError, warn
-from ...systems import parameters
-from ._instrument import MISTAKES, in_one_line
+from ...systems import parameter_names
+from ._instrument import DRIVER_MISTAKES, in_one_line
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._store import Store
@@ -65,7 +65,7 @@ class RetryingInstrument:
         self.batch = 1
         if callable(measure_many):
             batch = getattr(self.instrument, "batch", DEFAULT_BATCH)
-            self.batch = whole_number("batch", batch, 1)
+            self.batch = require_whole_number("batch", batch, 1)
         self._measures_many = self.batch > 1 or not callable(measure)
         self._method: Any = measure_many if self._measures_many else measure
         # A single thread makes all calls, one after the other. As a daemon it does not keep Python
@@ -81,7 +81,7 @@ class RetryingInstrument:
                 f"`dark_every={plan.dark_every}` needs a method dark() of the instrument "
                 f"{self.name!r}, which reads with the source off; write it, or plan without."
             )
-        if plan.settle_s and "settle_s" not in parameters(self._method):
+        if plan.settle_s and "settle_s" not in parameter_names(self._method):
             raise ParameterError(
                 f"`settle_s={plan.settle_s:g}` needs a parameter of that name in "
                 f"{self._method.__name__}() of the instrument {self.name!r}; let it wait so long "
@@ -109,7 +109,7 @@ class RetryingInstrument:
                 if n_failures:
                     self.call("recover")
                 reading = self._reading(measurements, readings)
-            except MISTAKES as problem:
+            except DRIVER_MISTAKES as problem:
                 problem.add_note(
                     f"This is a mistake in the instrument's driver, met at {place}; "
                     "everything before is safe."
@@ -142,7 +142,7 @@ class RetryingInstrument:
 
     def _n_readings(self, measurements: Sequence[Measurement]) -> int:
         """Return how often to ask: once, where the instrument averages by itself."""
-        averages_itself = "averages" in parameters(self._method_for(measurements))
+        averages_itself = "averages" in parameter_names(self._method_for(measurements))
         return 1 if averages_itself else self.store.plan.averages
 
     def _method_for(self, measurements: Sequence[Measurement]) -> Any:
@@ -177,7 +177,7 @@ class RetryingInstrument:
             "averages": plan.averages,
             "seed": seeds if takes_many else seeds[0],
         }
-        accepted = parameters(method)
+        accepted = parameter_names(method)
         options = {name: value for name, value in options.items() if name in accepted}
         answer: Any
         if is_dark:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._files import blame
+from ..._files import as_data_error
 from ..._formatting import duration
-from ..._validation import positive
+from ..._validation import require_positive
 from ...errors import Check, DataError, DataWarning, InfocapError
 from ...recording import Recording
 from ...result import CapacityResult
@@ -18,7 +18,7 @@ from ...workflow import estimate_recording
 from ._lock import is_locked
 from ._measurement import Kind
 from ._plan import Plan
-from ._store_file import StoreContents, read_entries, to_recording
+from ._store_file import StoreContents, read_store, recording_of_store
 from ._store_row import BEGUN, ENDED
 
 # The rate is that of the last so many measurements: a run slows down and speeds up.
@@ -148,15 +148,15 @@ def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
 
 def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
     """Return how a run stands; an earlier result is kept while there are few more samples."""
-    until = positive("until", until)
-    contents = read_entries(path)
+    until = require_positive("until", until)
+    contents = read_store(path)
     plan = _plan_of(contents, path)
     counts = _counts(contents, plan)
     n_samples = counts[Kind.SAMPLE][0] * (plan.steps - plan.washout)
     result = earlier_result
     problem = ""
     if _estimate_is_due(n_samples, plan, earlier_result):
-        result, problem = estimate_now(to_recording(contents, path), plan)
+        result, problem = estimate_now(recording_of_store(contents, path), plan)
     rate_hz = _rate_hz(contents.times)
     age_s = None
     if contents.measurements:
@@ -187,7 +187,7 @@ def _plan_of(contents: StoreContents, path: Path) -> Plan:
     if "plan" not in contents.provenance:
         reason = "it holds nothing yet" if contents.is_empty else "its plan is lost"
         raise DataError(f"{path} cannot be watched: {reason}.")
-    with blame(path, "an acquisition store"):
+    with as_data_error(path, "an acquisition store"):
         return Plan.from_dict(contents.provenance["plan"])
 
 
@@ -311,7 +311,7 @@ def _advice(
 # In words, for the terminal and the page.
 
 
-def counts(now: Status) -> str:
+def counts_in_words(now: Status) -> str:
     """Return what is stored and planned of each kind of measurement, in words."""
     names = {"noise": "noise"}
     if now.plan.runs:
@@ -322,7 +322,7 @@ def counts(now: Status) -> str:
     return ", ".join(parts)
 
 
-def pace(now: Status) -> str:
+def pace_in_words(now: Status) -> str:
     """Return how fast a run goes, how long it will take, and when something came last, in words."""
     thing = "run" if now.plan.runs else "row"
     parts = ["no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {thing}s/s"]

@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._files import blame, replaced, sync
-from ..._validation import one_of
+from ..._files import as_data_error, sync, write_whole
+from ..._validation import require_one_of
 from ..._version import __version__
 from ...errors import DataError, ParameterError, warn
 from ...recording import Recording
@@ -23,7 +23,7 @@ from ...typing import ArrayLike, Floats
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._schedule import Schedule, join_schedules
-from ._store_file import StoreContents, read_entries, to_recording
+from ._store_file import StoreContents, read_store, recording_of_store
 from ._store_row import BEGUN, COLUMNS, ENDED, EVENT_ROW, PLAN_ROW, SCHEMA, StoreRow
 
 # How long a writer waits for a process that holds the file, in seconds: longer than any step of a
@@ -74,7 +74,7 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        contents = read_entries(self.path) if self.path.exists() else StoreContents()
+        contents = read_store(self.path) if self.path.exists() else StoreContents()
         if contents.is_empty:
             self._begin(plan)
         else:
@@ -113,7 +113,7 @@ class Store:
         if not contents.is_sound:
             raise DataError(contents.damage(self.path))
         self._provenance = contents.provenance
-        with blame(self.path, "an acquisition store"):
+        with as_data_error(self.path, "an acquisition store"):
             self.plan = Plan.from_dict(self._provenance["plan"])
         if plan is not None:
             _refuse_other_plan(self.path, plan, self.plan)
@@ -195,7 +195,7 @@ class Store:
             If the readouts are no numbers or of another length than before, if other readouts are
             stored there already, or if they cannot be written.
         """
-        one_of("kind", kind, Kind)
+        require_one_of("kind", kind, Kind)
         measurement = self._planned.get((Kind(kind), int(index)))
         if measurement is None:
             raise ParameterError(
@@ -380,7 +380,7 @@ class Store:
 
     def recording(self) -> Recording:
         """Return what is stored, in design order."""
-        return to_recording(read_entries(self.path), self.path)
+        return recording_of_store(read_store(self.path), self.path)
 
     def close(self) -> None:
         """Close the file; everything is on the disk already."""
@@ -399,7 +399,7 @@ class Store:
         path
             A new file.
         """
-        contents = read_entries(Path(damaged))
+        contents = read_store(Path(damaged))
         provenance = contents.provenance
         if "plan" not in provenance:
             raise DataError(f"the plan of {damaged} is lost; export its rows to a .nc file.")
@@ -411,7 +411,7 @@ class Store:
         for measurement in contents.measurements:
             rows.append(StoreRow.of_measurement(measurement, measurement.time or 0.0))
         rows += contents.event_rows
-        with replaced(Path(path)) as part:
+        with write_whole(Path(path)) as part:
             connection = _connect(part)
             _write_first_rows(part, connection, provenance, schedule)
             with connection:

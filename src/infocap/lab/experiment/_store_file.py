@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._files import blame
-from ..._formatting import listed
+from ..._files import as_data_error
+from ..._formatting import shortened_list
 from ...errors import Check, DataError
-from ...recording import DARK, Recording, by_index
+from ...recording import DARK_CODE, Recording, assemble_recording
 from ._measurement import Kind, Measurement
 from ._schedule import Schedule, join_schedules
 from ._store_row import (
@@ -33,10 +33,10 @@ from ._store_row import (
 )
 
 # The first bytes of every SQLite file.
-MAGIC = b"SQLite format 3\0"
+SQLITE_MAGIC = b"SQLite format 3\0"
 # The latest time that a measurement can have, in seconds since 1970: the year 5138. A time in
 # milliseconds is later by far.
-LATEST_S = 1e11
+MAX_TIME_S = 1e11
 # How long a reader waits for a process that holds the file, in seconds: longer than any step takes.
 READ_TIMEOUT_S = 30.0
 # The first two rows of every store, whose names are clear even where nothing of them is left.
@@ -98,7 +98,7 @@ class StoreContents:
     def clock_is_right(self) -> bool:
         """Whether times are seconds since 1970 that never go back."""
         times = self.times
-        return bool((np.diff(times) >= 0).all() and (times < LATEST_S).all())
+        return bool((np.diff(times) >= 0).all() and (times < MAX_TIME_S).all())
 
     def add(self, identity: int, *columns: Any) -> None:
         """Take in a row of the table if it is whole; otherwise keep its name."""
@@ -142,7 +142,7 @@ class StoreContents:
     def damage(self, path: Path) -> str:
         """Return in one sentence what is damaged and what to do."""
         reason = self.problem or "checksums do not agree"
-        names = f" ({listed(self.left_out, MAX_NAMES)})" if self.left_out else ""
+        names = f" ({shortened_list(self.left_out, MAX_NAMES)})" if self.left_out else ""
         lost_end = ", rows after the last one that can be read are lost" if self.problem else ""
         return (
             f"{path.name} is damaged ({reason}): {len(self.left_out)} rows are left out{names}"
@@ -167,7 +167,7 @@ def _failure_note(failures: list[dict[str, Any]]) -> Check:
     places = list(dict.fromkeys(str(event.get("at")) for event in failures))
     return Check(
         f"the instrument failed {len(failures)} times and was asked again "
-        f"({listed(reasons_in_words, MAX_REASONS)}), at {listed(places, MAX_PLACES)}.",
+        f"({shortened_list(reasons_in_words, MAX_REASONS)}), at {shortened_list(places, MAX_PLACES)}.",
         kind="note",
         failures=len(failures),
         reasons=dict(reasons.most_common()),
@@ -177,7 +177,7 @@ def _failure_note(failures: list[dict[str, Any]]) -> Check:
 # From the file to its contents.
 
 
-def read_entries(path: Path) -> StoreContents:
+def read_store(path: Path) -> StoreContents:
     """Read a store.
 
     A row whose checksum does not agree is left out and named. If SQLite finds the file damaged,
@@ -319,13 +319,13 @@ def _in_one_line(problem: Exception) -> str:
 # From the contents to a recording.
 
 
-def to_recording(contents: StoreContents, path: Path) -> Recording:
+def recording_of_store(contents: StoreContents, path: Path) -> Recording:
     """Return what has been measured so far, in design order."""
     if contents.is_empty:
         raise DataError(
             f"{path} holds nothing yet; an acquisition was ended before its first step."
         )
-    with blame(path, "an acquisition store"):
+    with as_data_error(path, "an acquisition store"):
         return _to_recording(contents, path)
 
 
@@ -342,7 +342,7 @@ def _to_recording(contents: StoreContents, path: Path) -> Recording:
         u = np.array(rows.inputs)
         x = np.array(rows.readouts)
     extra_names, extra = rows.extra_values()
-    return by_index(
+    return assemble_recording(
         path,
         u,
         x,
@@ -369,8 +369,8 @@ def _provenance_with_times(contents: StoreContents) -> dict[str, Any]:
 
 
 def _dark_notes(rows: "_Rows") -> list[Check]:
-    """Return a note on dark levels, if there are any; `by_index` subtracts them."""
-    n_dark = rows.design_index.count(DARK)
+    """Return a note on dark levels, if there are any; `assemble_recording` subtracts them."""
+    n_dark = rows.design_index.count(DARK_CODE)
     if n_dark == 0:
         return []
     text = (
@@ -449,5 +449,5 @@ def _refuse_unequal(path: Path, name: str, rows: list[np.ndarray]) -> None:
     """Refuse a store whose measurements differ in the number of inputs or channels."""
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
-        lengths_in_words = listed([str(length) for length in sorted(lengths)])
+        lengths_in_words = shortened_list([str(length) for length in sorted(lengths)])
         raise DataError(f"{path} has measurements of {lengths_in_words} {name}; it is no store.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Check, DataError, ParameterError
-from ...recording import Recording, by_index, whole_numbers
+from ...recording import Recording, assemble_recording, integer_index
 from ...typing import ArrayLike, Floats, Integers
 
 AXES = ("samples", "averages", "channels")
@@ -79,14 +79,14 @@ def to_recording(rows: Rows) -> Recording:
     }
     if index is None:
         return Recording(u, x, np.arange(n_rows), time=time, **fields)
-    index = whole_numbers(path, index)
+    index = integer_index(path, index)
     if time is None:
         time = np.arange(n_rows, dtype=float)
     in_memory = isinstance(u, np.ndarray) and isinstance(x, np.ndarray)
     if not in_memory:
         _refuse_unsorted(path, index)
         return Recording(u, x, index, time=time, **fields)
-    recording = by_index(path, u, x, index, time, **fields)
+    recording = assemble_recording(path, u, x, index, time, **fields)
     if not len(recording.design_index):
         raise DataError(f"{path} has no row of the design, only noise repeats and references.")
     return recording

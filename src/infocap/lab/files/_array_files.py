@@ -18,7 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._files import ArrayFile, StoredArray, blame, read_text, readable, refuse_too_large
+from ..._files import (
+    ArrayFile,
+    StoredArray,
+    as_data_error,
+    read_text,
+    readable_path,
+    refuse_too_large,
+)
 from ..._hdf5 import open_hdf5
 from ...errors import DataError, ParameterError
 from ...samples import Hdf5Rows
@@ -52,7 +59,7 @@ PICKLE_CODEC = "pickle"
 @contextmanager
 def open_npy(path: Path) -> Iterator[ArrayFile]:
     """Open the one array of the file, under the name ``array``."""
-    n_bytes = readable(path).stat().st_size
+    n_bytes = readable_path(path).stat().st_size
     array = _describe_npy(path, SINGLE_ARRAY, n_bytes, partial(path.open, "rb"))
     if array.dtype.hasobject:
         raise DataError(
@@ -66,8 +73,8 @@ def open_npy(path: Path) -> Iterator[ArrayFile]:
 @contextmanager
 def open_npz(path: Path) -> Iterator[ArrayFile]:
     """Open the arrays of an archive, by name."""
-    readable(path)
-    with blame(path, "npz"), zipfile.ZipFile(path) as archive:
+    readable_path(path)
+    with as_data_error(path, "npz"), zipfile.ZipFile(path) as archive:
         arrays = {}
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
@@ -83,7 +90,7 @@ def _describe_npy(path: Path, name: str, n_bytes: int, opened: Callable[[], Any]
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,  # version 3 is of named fields
     }
-    with blame(path, "NumPy's format"), opened() as file:
+    with as_data_error(path, "NumPy's format"), opened() as file:
         version = np.lib.format.read_magic(file)
         shape, _, dtype = read_header[version](file)
         n_bytes_there = n_bytes - file.tell()
@@ -109,7 +116,7 @@ def open_matlab(path: Path) -> AbstractContextManager[ArrayFile]:
     """Open a MATLAB file of version 7.3, which is HDF5, or of version 5 to 7."""
     import h5py
 
-    if h5py.is_hdf5(readable(path)):
+    if h5py.is_hdf5(readable_path(path)):
         return open_hdf5(path)
     return open_matlab5(path)
 
@@ -129,7 +136,7 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
     byte_order = "<" if head.endswith(b"IM") else ">"
     data = np.memmap(path, mode="r").data
     _refuse_unknown_elements(path, data, byte_order, MATLAB_HEAD_BYTES, data.nbytes)
-    with blame(path, "MATLAB"):
+    with as_data_error(path, "MATLAB"):
         classes = {}
         for name, shape, matlab_class in scipy.io.whosmat(path):
             classes[name] = matlab_class
@@ -196,8 +203,8 @@ def open_zarr(path: Path) -> Iterator[ArrayFile]:
         raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].")
     import zarr
 
-    _refuse_unsafe_folder(readable(path, folder=True))
-    with blame(path, "zarr"):
+    _refuse_unsafe_folder(readable_path(path, folder=True))
+    with as_data_error(path, "zarr"):
         root = zarr.open(str(path), mode="r")
         if isinstance(root, zarr.Array):
             arrays = {SINGLE_ARRAY: _describe_zarr(path, SINGLE_ARRAY, root)}
@@ -270,7 +277,7 @@ def _refuse_pickle_codec(file: Path) -> None:
                     )
         return description
 
-    with blame(file, "a description of zarr"):
+    with as_data_error(file, "a description of zarr"):
         json.loads(read_text(file), object_hook=check)
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import listed
+from ..._formatting import shortened_list
 from ...errors import Check, DataError
-from ...recording import PLAN, PLANNED, whole_numbers
+from ...recording import PLAN_COMMENT, PLAN_COMMENT_ENTRIES, integer_index
 from ...typing import Floats
 from ._arrange import Rows, along_axes
 from ._names import (
@@ -90,7 +90,7 @@ def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
     ]
     if index:
         numbers = sheet.numbers(index, real="index")[:, 0]
-        rows.index = whole_numbers(sheet.path, numbers)
+        rows.index = integer_index(sheet.path, numbers)
     for times in clock.values():
         rows.time = times
     if inputs:
@@ -244,11 +244,11 @@ def _refuse_without_readouts(sheet: Sheet, left_out: dict[str, str]) -> None:
 
 def _in_words(left_out: dict[str, str]) -> str:
     columns = [f"{name} ({content})" for name, content in left_out.items()]
-    return listed(columns, MAX_LEFT_OUT_IN_CHECK)
+    return shortened_list(columns, MAX_LEFT_OUT_IN_CHECK)
 
 
 def _names(sheet: Sheet) -> str:
-    return listed(sheet.labels, MAX_NAMES_IN_MESSAGE)
+    return shortened_list(sheet.labels, MAX_NAMES_IN_MESSAGE)
 
 
 def _listing(sheet: Sheet) -> str:
@@ -260,5 +260,5 @@ def _listing(sheet: Sheet) -> str:
 
 def _metadata(sheet: Sheet) -> dict[str, Any]:
     """Return the plan that `infocap draw` writes in a comment above the table."""
-    data = sheet.data_in_comment(PLAN)
-    return {name: data[name] for name in PLANNED if name in data}
+    data = sheet.data_in_comment(PLAN_COMMENT)
+    return {name: data[name] for name in PLAN_COMMENT_ENTRIES if name in data}

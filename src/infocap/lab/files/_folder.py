@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._files import readable
-from ..._formatting import listed
+from ..._files import readable_path
+from ..._formatting import shortened_list
 from ...errors import DataError
 from ._arrange import Rows
 from ._names import unit_of
@@ -31,7 +31,7 @@ def rows_of_folder(
     """
     present = sorted(
         file
-        for file in readable(folder, folder=True).iterdir()
+        for file in readable_path(folder, folder=True).iterdir()
         if file.is_file() and not file.name.startswith(".")
     )
     files = order_files(folder, present, columns_of_text)
@@ -87,7 +87,7 @@ def order_files(folder: Path, present: list[Path], columns_of_text: list[list[st
         names_most_files = 2 * len(lost) < len(names)
         if lost and names_most_files:
             raise DataError(
-                f"{folder} has no {listed(lost, MAX_LOST_FILES_IN_MESSAGE)}, of {len(names)} files "
+                f"{folder} has no {shortened_list(lost, MAX_LOST_FILES_IN_MESSAGE)}, of {len(names)} files "
                 "that the table names."
             )
         if not lost and len(set(names)) == len(names):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import Check, DataError, ParameterError
 from ...recording import Recording
-from ...samples import Joined, Table
+from ...samples import JoinedRows, Table
 from ...typing import ArrayLike, Floats, Integers
 
 # What all files must agree in, where they tell it.
@@ -115,7 +115,7 @@ def _join_rows(recordings: list[Recording], name: str, order: Integers | None) -
     sources = [getattr(recording, name) for recording in recordings]
     in_memory = all(isinstance(source, np.ndarray) for source in sources)
     if not in_memory:
-        return Joined([Table(source, name) for source in sources], order)
+        return JoinedRows([Table(source, name) for source in sources], order)
     rows = np.concatenate(sources)
     return rows if order is None else rows[order]
 

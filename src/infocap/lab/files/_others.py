@@ -23,14 +23,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._files import ArrayFile, blame
-from ..._formatting import listed
+from ..._files import ArrayFile, as_data_error
+from ..._formatting import shortened_list
 from ...errors import DataError
 from ...typing import ArrayLike
 from ._arrange import Rows, along_axes
 from ._array_files import ARRAY_FORMATS
 from ._columns import rows_of_sheet
-from ._folder import is_folder
 from ._names import (
     INDEX_NAMES,
     INPUT_NAMES,
@@ -46,8 +45,6 @@ from ._names import (
 from ._options import Request
 from ._tables import Sheet, load_sheet
 from ._times import in_seconds
-
-__all__ = ["FORMATS", "TABLE_FORMATS", "is_folder", "open_file", "rows_of"]
 
 # A table format is a function from a path to a `Sheet`, and a line here.
 TABLE_FORMATS = {
@@ -68,7 +65,7 @@ def open_file(path: Path) -> Iterator[ArrayFile | Sheet]:
     """Open a file of other people's, whose suffix is one of `FORMATS`."""
     suffix = path.suffix.lower()
     if suffix in TABLE_FORMATS:
-        with blame(path, "a table"):
+        with as_data_error(path, "a table"):
             sheet = TABLE_FORMATS[suffix](path)
         yield sheet
     else:
@@ -120,7 +117,7 @@ def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memo
     shapes = [f"{name} {file.arrays[name].shape}" for name in (*inputs, *readouts)]
     taken = {*inputs, *readouts, *index, *clock}
     rows.note_choice(
-        f"{file.kind}, from {listed(shapes, MAX_ARRAYS_IN_CHOICE)}",
+        f"{file.kind}, from {shortened_list(shapes, MAX_ARRAYS_IN_CHOICE)}",
         {"inputs": inputs, "readouts": readouts, "index": index, "time": clock},
         {name: str(array) for name, array in file.arrays.items() if name not in taken},
     )

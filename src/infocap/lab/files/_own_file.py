@@ -3,9 +3,16 @@
 import json
 from typing import Any
 
-from ..._files import ArrayFile, blame
+from ..._files import ArrayFile, as_data_error
 from ...errors import Check, DataError
-from ...recording import DIMENSIONS, FORMAT, NAMES, UNITS, Recording, whole_numbers
+from ...recording import (
+    ARRAY_DIMENSIONS,
+    COLUMN_NAME_FIELDS,
+    RECORDING_FORMAT,
+    UNIT_FIELDS,
+    Recording,
+    integer_index,
+)
 
 REQUIRED_ARRAYS = ("inputs", "readouts", "design_index")
 
@@ -16,8 +23,10 @@ def load_own(file: ArrayFile, in_memory: bool) -> Recording | None:
     file_format = str(file.attributes.get("format", ""))
     if not file_format.startswith("infocap "):
         return None
-    if file_format != FORMAT:
-        raise DataError(f"{path} is not an {FORMAT!r} file but {file_format!r}; it holds {file}.")
+    if file_format != RECORDING_FORMAT:
+        raise DataError(
+            f"{path} is not an {RECORDING_FORMAT!r} file but {file_format!r}; it holds {file}."
+        )
     lost = [name for name in REQUIRED_ARRAYS if name not in file]
     if lost:
         raise DataError(
@@ -25,17 +34,17 @@ def load_own(file: ArrayFile, in_memory: bool) -> Recording | None:
         )
 
     fields: dict[str, Any] = {}
-    for name in DIMENSIONS:
+    for name in ARRAY_DIMENSIONS:
         if name in file:
-            stays_in_file = name in UNITS and not in_memory  # inputs and readouts
+            stays_in_file = name in UNIT_FIELDS and not in_memory  # inputs and readouts
             fields[name] = file.rows(name) if stays_in_file else file.numbers(name)
-    fields["design_index"] = whole_numbers(path, fields["design_index"])
-    for name, unit in UNITS.items():
+    fields["design_index"] = integer_index(path, fields["design_index"])
+    for name, unit in UNIT_FIELDS.items():
         fields[unit] = file.arrays[name].unit
-    for name, axis, _ in NAMES:
+    for name, axis, _ in COLUMN_NAME_FIELDS:
         fields[name] = tuple(file.text(axis)) if axis in file else ()
     fields["metadata"] = _plain_data(file, "metadata", {})
-    with blame(path, FORMAT):
+    with as_data_error(path, RECORDING_FORMAT):
         checks = [_as_check(saved) for saved in _plain_data(file, "checks", [])]
         return Recording(**fields, checks=tuple(checks))
 

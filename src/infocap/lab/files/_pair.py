@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._files import ArrayFile
-from ..._validation import one_of
+from ..._validation import require_one_of
 from ...designs import design_fingerprint
 from ...errors import Check, DataError
 from ...recording import Recording
@@ -40,7 +40,7 @@ def _read_readouts(other: Path, given: Rows, options: ReadOptions) -> Rows:
     """Read the readouts from a file or from a folder of files."""
 
     def read_file(path: Path, axes: str | None, in_memory: bool) -> Rows:
-        one_of("readouts suffix", path.suffix.lower(), FORMATS)
+        require_one_of("readouts suffix", path.suffix.lower(), FORMATS)
         with open_file(path) as file:
             return rows_of(file, {"x": options.x}, axes, in_memory)
 

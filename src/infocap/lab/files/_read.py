@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..._files import ArrayFile
-from ..._validation import one_of, yes_or_no
+from ..._validation import require_boolean, require_one_of
 from ...errors import ParameterError
 from ...recording import Recording
-from ..experiment import MAGIC, read_entries
-from ..experiment import to_recording as recording_of_store
+from ..experiment import SQLITE_MAGIC, read_store
+from ..experiment import recording_of_store as recording_of_store
 from ._arrange import to_recording
 from ._folder import is_folder
 from ._join import join
@@ -111,7 +111,7 @@ def read(
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
     """
-    options = ReadOptions(u, x, axes, yes_or_no("in_memory", in_memory))
+    options = ReadOptions(u, x, axes, require_boolean("in_memory", in_memory))
     if isinstance(path, str | os.PathLike):
         if readouts is None:
             return _read_one(Path(path), options)
@@ -143,7 +143,7 @@ def _read_one(path: Path, options: ReadOptions) -> Recording:
 
 def _read_pair(path: Path, readouts: Path, options: ReadOptions) -> Recording:
     """Read inputs from one file and readouts from another, or from a folder."""
-    one_of("path suffix", path.suffix.lower(), FORMATS)
+    require_one_of("path suffix", path.suffix.lower(), FORMATS)
     with open_file(path) as file:
         return pair(file, readouts, options)
 
@@ -170,8 +170,8 @@ def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
     if suffix in FORMATS:
         return None
     if suffix not in STORES and not _is_store(path):
-        one_of("path suffix", suffix, (*FORMATS, *STORES, *registered_suffixes()))
-    recording = recording_of_store(read_entries(path), path)
+        require_one_of("path suffix", suffix, (*FORMATS, *STORES, *registered_suffixes()))
+    recording = recording_of_store(read_store(path), path)
     refuse_names(path, recording, options)
     return recording
 
@@ -179,7 +179,7 @@ def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
 def _is_store(path: Path) -> bool:
     """Whether a file of another name is the store of an acquisition, such as a copy of one."""
     with suppress(OSError, ValueError), path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     return False
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from ..._files import blame, readable
+from ..._files import as_data_error, readable_path
 from ...errors import DataError, ParameterError
 from ...recording import Recording
 from ._options import ReadOptions
@@ -48,7 +48,7 @@ def registered_suffixes() -> tuple[str, ...]:
 def read_with(reader: Reader, path: Path, options: ReadOptions) -> Recording:
     """Read a file by a reader that was added, which gives whole recordings."""
     kind = path.suffix.lower()
-    with blame(readable(path, folder=path.is_dir()), f"a {kind} file"):
+    with as_data_error(readable_path(path, folder=path.is_dir()), f"a {kind} file"):
         recording = reader(path)
     if not isinstance(recording, Recording):
         raise DataError(

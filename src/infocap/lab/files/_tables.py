@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._files import blame, read_text
+from ..._files import as_data_error, read_text
 from ...errors import DataError
 from ...typing import Floats
 from ._names import UNIT, with_unit
@@ -304,7 +304,7 @@ def _decode(path: Path) -> str:
     """Return the text of a file in UTF-16, UTF-8 or, which never fails, Latin-1."""
     data = read_text(path)
     if data.startswith(UTF16_MARKS):
-        with blame(path, "text in UTF-16"):
+        with as_data_error(path, "text in UTF-16"):
             return data.decode("utf-16")
     if b"\0" in data[:N_BYTES_CHECKED]:
         raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")

@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 
 from ...typing import Floats
-from ..experiment import LATEST_S
+from ..experiment import MAX_TIME_S
 
 MILLI = 1000
 
@@ -19,7 +19,7 @@ def in_seconds(times: Floats, unit: str = "") -> Floats:
     if " since " in unit:
         with suppress(ValueError):  # a unit that xarray does not know
             return _decode_dates(times, unit)
-    while np.max(times, initial=0, where=np.isfinite(times)) > LATEST_S:
+    while np.max(times, initial=0, where=np.isfinite(times)) > MAX_TIME_S:
         times = times / MILLI
     return times
 

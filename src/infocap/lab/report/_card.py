@@ -13,11 +13,11 @@ from urllib.parse import quote
 import numpy as np
 
 from ..._formatting import rounded
-from ..._validation import one_of
+from ..._validation import require_one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
-from ...result import SUFFIXES, CapacityResult, is_result, load_result
+from ...result import RESULT_SUFFIXES, CapacityResult, is_result, load_result
 from . import _figures, _tables
 from ._html import Markup, element, fill_template, fixed, join, table_row, with_error
 from ._page import (
@@ -102,7 +102,7 @@ def card(
     {'name': 'Two squares', 'what': 'Two diodes'}
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, (PAGE_SUFFIX, PICTURE_SUFFIX))
+    require_one_of("path suffix", path.suffix, (PAGE_SUFFIX, PICTURE_SUFFIX))
     device = {"name": path.stem} | _device_facts(result)
     device |= {str(key): str(text) for key, text in (about or {}).items()}
     if title:
@@ -239,7 +239,7 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
     """
     folder = Path(folder)
     path = Path(path)
-    one_of("path suffix", path.suffix, (PAGE_SUFFIX,))
+    require_one_of("path suffix", path.suffix, (PAGE_SUFFIX,))
     devices = [(load_result(file), file) for file in _result_files(folder)]
     if not devices:
         raise DataError(
@@ -272,7 +272,7 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
 def _result_files(folder: Path) -> list[Path]:
     """Return the files of a folder that hold a result, one for each name without suffix."""
     files: dict[str, Path] = {}
-    for suffix in SUFFIXES:  # The last suffixes are those of cards.
+    for suffix in RESULT_SUFFIXES:  # The last suffixes are those of cards.
         for file in sorted(folder.glob(f"*{suffix}")):
             if is_result(file):
                 files[file.stem] = file

@@ -22,10 +22,10 @@ from ...plot import (
     _run,
     capacity_bars,
     capacity_by_delay,
+    capacity_by_kind,
     capacity_matrix,
     errors_by_degree,
     memory_function,
-    stacks,
 )
 from ...result import CapacityResult
 from ._html import (
@@ -245,7 +245,7 @@ def matrix(result: CapacityResult) -> Markup:
 
 def bars(result: CapacityResult) -> Markup:
     """Return capacity by total degree, stacked by the number of interacting variables."""
-    table = stacks(result)
+    table = capacity_by_kind(result)
 
     def columns_and_parts(ax: Axes) -> Iterator[Markup]:
         for degree, capacities in zip(table.index, table.to_numpy(), strict=True):

@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from ..._formatting import percent
 from ...errors import Check, InfocapError
 from ...result import CapacityResult
-from ..experiment import Status, counts, pace, status
+from ..experiment import Status, counts_in_words, pace_in_words, status
 from ._html import Markup, element, fill_template, fixed, join
 from ._page import embedded_numbers, page_body, whole_page
 
@@ -146,7 +146,10 @@ def progress(run: Status, problem: str) -> Markup:
 
 def _facts(run: Status) -> dict[str, str]:
     """Return the numbers of a run by name."""
-    facts = {"stored": f"{run.stored} of {run.planned}: {counts(run)}", "pace": pace(run)}
+    facts = {
+        "stored": f"{run.stored} of {run.planned}: {counts_in_words(run)}",
+        "pace": pace_in_words(run),
+    }
     facts["retries"] = "none"
     for check in run.checks:
         if isinstance(check, Check) and "failures" in check.found:

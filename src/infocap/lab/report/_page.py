@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._files import replaced
+from ..._files import write_whole
 from ..._formatting import counted, decimals, short
-from ..._validation import one_of
+from ..._validation import require_one_of
 from ..._version import __version__
 from ...errors import DataError, ParameterError
-from ...result import CapacityResult, attributes, extras, per_term
+from ...result import CapacityResult, per_term, saved_attributes, saved_metadata
 from ...typing import Integers
 from . import _figures, _tables
 from ._html import (
@@ -69,13 +69,13 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     'report.html'
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, (".html", ".htm"))
+    require_one_of("path suffix", path.suffix, (".html", ".htm"))
     return write_text(path, page(result, title))
 
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text to a file, which is replaced as a whole or not at all."""
-    with replaced(path) as temporary:
+    with write_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 
@@ -244,7 +244,7 @@ def embedded_numbers(result: CapacityResult, title: str) -> Markup:
     """Return an element that holds the result as JSON, which `load_result` reads back."""
     basis = result.basis
     try:
-        saved_attributes = attributes(result)
+        saved_attributes = saved_attributes(result)
     except ParameterError:
         # A user's own family cannot be saved, but its numbers can be shown.
         saved_attributes = {name: getattr(result, name) for name in BASIC_ATTRIBUTES}
@@ -261,7 +261,7 @@ def embedded_numbers(result: CapacityResult, title: str) -> Markup:
         "checks": [check.to_dict() for check in result.checks],
         "columns": list(basis.index_columns),
         "functions": functions,
-        "metadata": extras(result),
+        "metadata": saved_metadata(result),
     }
     text = json.dumps(_json_value(numbers), separators=(",", ":"), allow_nan=False)
     # With these three characters escaped, no text in the JSON can become markup.

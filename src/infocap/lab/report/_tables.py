@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import listed, name_and_unit
+from ..._formatting import name_and_unit, shortened_list
 from ...estimators import METHODS
-from ...plot import KINDS, errors_by_degree, stacks
+from ...plot import KIND_NAMES, capacity_by_kind, errors_by_degree
 from ...result import CapacityResult
 from ._html import (
     Markup,
@@ -42,9 +42,9 @@ PROVENANCE_NAMES = {"estimated": "date", "infocap": "infocap version"}
 
 def by_degree(result: CapacityResult) -> Markup:
     """Return the table of capacity by total degree and number of variables."""
-    table = stacks(result)
+    table = capacity_by_kind(result)
     errors = errors_by_degree(result)
-    kinds = [kind for kind in KINDS if kind != "0" and table[kind].any()]
+    kinds = [kind for kind in KIND_NAMES if kind != "0" and table[kind].any()]
     if len(kinds) == 1:
         kinds = []  # The column would repeat the sum.
     degrees = result.basis.degrees
@@ -68,7 +68,7 @@ def by_degree(result: CapacityResult) -> Markup:
     counts = f"{n_nonzero.sum()} of {len(result.basis)}"
     cells = [fixed(float(table[kind].sum())) for kind in kinds]
     footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
-    columns = ["degree", "not zero", *(KINDS[kind] for kind in kinds), "sum"]
+    columns = ["degree", "not zero", *(KIND_NAMES[kind] for kind in kinds), "sum"]
     parts = [_scrolling_table("Capacity by degree", columns, element("tbody", *rows), footer)]
     if abs(sum_of_capacities - result.total) >= ROUNDING_OF_SUMS:
         total_text = result.qualified_total or fixed(result.total)
@@ -150,7 +150,8 @@ def _describe_inputs(result: CapacityResult) -> str:
         description = f"{family.distribution}, domain {low} to {high} {unit}".strip()
         names_by_distribution.setdefault(description, []).append(name)
     return "; ".join(
-        f"{listed(names)}: {description}" for description, names in names_by_distribution.items()
+        f"{shortened_list(names)}: {description}"
+        for description, names in names_by_distribution.items()
     )
 
 
