@@ -47,7 +47,7 @@ def duration(seconds: float) -> str:
 def memory_size(n_bytes: float) -> str:
     """Return an amount of memory in MB, or in GB from 1 GB on.
 
-    >>> size(2.1e7), size(1.2e9)
+    >>> memory_size(2.1e7), memory_size(1.2e9)
     ('21 MB', '1.2 GB')
     """
     if n_bytes < 1e9:
@@ -87,7 +87,7 @@ def with_error(value: float, error: float | None, width: float = 1.0) -> str:
 def positive_or_bound(value: float, digits: int) -> str:
     """Return a positive value with this many decimals, or the smallest number that has them as its bound.
 
-    >>> above_zero(0.034, 2), above_zero(0.0004, 2)
+    >>> positive_or_bound(0.034, 2), positive_or_bound(0.0004, 2)
     ('0.03', '<0.01')
     """
     text = f"{value:.{digits}f}"
@@ -155,7 +155,7 @@ def name_and_unit(text: str) -> tuple[str, str]:
 def shortened_list(names: Sequence[str], most: int = 5) -> str:
     """Return the first few names, at most `most`, and how many more there are.
 
-    >>> listed(["a", "b", "c"], most=2)
+    >>> shortened_list(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     text = ", ".join(names[:most])

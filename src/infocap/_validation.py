@@ -25,7 +25,7 @@ MAX_NAMES_IN_MESSAGE = 20
 def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a value that is not on the list, and name the one that was probably meant.
 
-    >>> one_of("method", "surogate", ["raw", "surrogate"])
+    >>> require_one_of("method", "surogate", ["raw", "surrogate"])
     Traceback (most recent call last):
     infocap.errors.ParameterError: `method='surogate'` is not one of 'raw', 'surrogate'; did you mean 'surrogate'?
     """

@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ._validation import require_one_of, require_type, require_whole_number
+from ._validation import (
+    answers_unknown_parameters,
+    require_one_of,
+    require_type,
+    require_whole_number,
+)
 from .basis import DiscreteFamily, Family, ProductBasis
 from .errors import ParameterError, warn
 from .typing import Floats
@@ -53,6 +58,7 @@ DESIGN_ENTRIES = (
 WEIGHTED_DESIGN_ENTRIES = ("max_degree", "index_set", "max_interactions")
 
 
+@answers_unknown_parameters
 def draw(
     basis: ProductBasis,
     n_samples: int,
@@ -102,6 +108,7 @@ def draw(
     return _to_inputs(basis, points)
 
 
+@answers_unknown_parameters
 def draw_weighted(
     basis: ProductBasis,
     n_samples: int,

@@ -107,9 +107,3 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
 
 def _is_inside_package(module: dict[str, Any]) -> bool:
     return str(module.get("__name__", "")).partition(".")[0] == PACKAGE
-
-
-def renamed(old: str, new: str, value: Any) -> Any:
-    """Take the value of an argument under its former name, with a DeprecationWarning that tells the new name."""
-    warn(f"`{old}` is now called `{new}`.", DeprecationWarning)
-    return value

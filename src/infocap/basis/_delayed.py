@@ -16,7 +16,7 @@ import numpy as np
 
 from .._arrays import array_namespace
 from .._formatting import name_and_unit
-from .._validation import require_whole_number
+from .._validation import answers_unknown_parameters, require_whole_number
 from ..errors import ParameterError
 from ..typing import Floats, Integers
 from ._classical import legendre
@@ -204,6 +204,7 @@ class DelayedBasis(ProductBasis):
         return ShiftPlan(self.columns, self.factors.astype(int), self.degrees, self.memory, sizes)
 
 
+@answers_unknown_parameters
 def delayed_basis(
     family: str | Family | Sequence[str | Family] = "legendre",
     n_inputs: int | None = None,

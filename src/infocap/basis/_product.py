@@ -19,7 +19,7 @@ from .._arrays import (
     to_numpy,
 )
 from .._formatting import html_for_notebook, name_and_unit
-from .._validation import require_whole_number
+from .._validation import answers_unknown_parameters, require_whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._family import Family
@@ -372,6 +372,7 @@ def _row_keys(indices: Integers, width: int) -> list[bytes]:
     return rows.view(f"V{8 * width}")[:, 0].tolist()  # each row as one item of 8 bytes per number
 
 
+@answers_unknown_parameters
 def product_basis(
     family: str | Family | Sequence[str | Family] = "legendre",
     n_inputs: int | None = None,

@@ -7,7 +7,7 @@ what every method needs; `conclude` runs one method on it and puts everything in
 from ..kernels import benjamini_hochberg
 from ._evidence import Evidence
 from ._method import Estimate, Estimator, Method
-from ._methods import METHODS
+from ._methods import DEFAULT_METHOD, METHODS
 from ._pipeline import conclude, gather_evidence
 
 # isort: split
@@ -27,6 +27,7 @@ from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL
 from ._sequence import fit_least_squares as fit_least_squares
 
 __all__ = [
+    "DEFAULT_METHOD",
     "METHODS",
     "Estimate",
     "Estimator",

@@ -92,7 +92,7 @@ def forecast_cost(
 def parse_memory_limit(memory: Any) -> int:
     """Return the number of bytes that a user means by "1GB", "512 MiB" or a number.
 
-    >>> byte_count("1.5GB")
+    >>> parse_memory_limit("1.5GB")
     1500000000
     """
     text = str(memory).strip().upper().replace(" ", "")

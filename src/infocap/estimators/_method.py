@@ -73,8 +73,6 @@ class Method:
         Whether the method corrects the finite-sample bias; checks depend on it.
     takes_weights
         Whether the method can be used with `sample_weight`.
-    forecast
-        The formula of `theory.forecast` for its error: ``"residual"``, ``"threshold"`` or ``""``.
     extra_bytes
         Memory beyond that of the passes over the data, a function of the numbers of samples,
         readouts, functions and threads.
@@ -95,7 +93,6 @@ class Method:
     reference: str = ""
     corrects_bias: bool = True
     takes_weights: bool = True
-    forecast: str = ""
     extra_bytes: Callable[..., float] = lambda n_samples, n_columns, n_terms, n_threads: 0.0
     extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, n_terms: 0.0
 

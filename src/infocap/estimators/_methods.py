@@ -16,6 +16,9 @@ _PAPER = (
     "Information Processing Capacity of Stationary Physical Systems (2026)"
 )
 
+# The method of `estimate` where none is named.
+DEFAULT_METHOD = "control-variate"
+
 _ALL_METHODS = (
     Method(
         name="control-variate",
@@ -25,7 +28,6 @@ _ALL_METHODS = (
             "at most 5 % of what is shown false"
         ),
         reference="docs/estimators.md",
-        forecast="residual",
         extra_bytes=control_variate_bytes,
         extra_work=control_variate_work,
     ),
@@ -41,7 +43,6 @@ _ALL_METHODS = (
         function=threshold_richardson,
         summary="the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
         reference=f"{_PAPER}, Algorithm 1",
-        forecast="threshold",
     ),
     Method(
         name="richardson-threshold",

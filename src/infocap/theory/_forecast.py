@@ -7,11 +7,10 @@ import numpy as np
 from .._validation import require_number, require_positive, require_type, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
+from ..estimators import DEFAULT_METHOD
 from ..result import CapacityResult
 from ..typing import Floats
 
-# The method whose error is foreseen.
-METHOD = "control-variate"
 # More samples than this are not recommended: a lower degree or less noise helps sooner.
 MAX_SAMPLES = 2**24
 # With fewer samples per function, error bars are several times too long (docs/choosing.md).
@@ -155,9 +154,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     """
     require_type("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error = pilot.total_standard_error
-    if pilot.method != METHOD or error is None:
+    if pilot.method != DEFAULT_METHOD or error is None:
         raise DataError(
-            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take {METHOD!r}."
+            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take {DEFAULT_METHOD!r}."
         )
     n_samples = pilot.n_samples
     n_functions = len(pilot.basis)

@@ -17,16 +17,18 @@ from ...errors import ParameterError
 from ...result import CapacityResult, Growth
 from ..experiment import (
     DRIVER_MISTAKES,
+    INTERRUPTED,
     Plan,
     Status,
     Store,
-    _acquire,
     counts_in_words,
     in_one_line,
     pace_in_words,
     simulated_bench,
     status,
 )
+from ..experiment import acquire as acquire_measurements
+from ..experiment import extend as extend_store
 from ..files import STORES, read
 from ._outputs import refuse_existing, refuse_place
 from ._terminal import (
@@ -110,7 +112,9 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     loaded_plan = Plan.load(plan)
     device = _instrument(instrument, loaded_plan, plan.parent)
     try:
-        recording = _acquire.acquire(loaded_plan, device, output, progress=not quiet, **settings)
+        recording = acquire_measurements(
+            loaded_plan, device, output, progress=not quiet, **settings
+        )
     except KeyboardInterrupt:
         echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
@@ -122,7 +126,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     reason = recording.metadata.get("stopped")
     if reason is not None:
         echo(f"Stopped before all was measured ({reason}); the same command goes on from there.")
-    if reason == _acquire.INTERRUPTED:
+    if reason == INTERRUPTED:
         raise SystemExit(EXIT_INTERRUPTED)
 
 
@@ -153,7 +157,7 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 )
 def extend(store: Path, n_samples: int) -> None:
     """Plan more samples for a run, complete or not."""
-    longer_plan = _acquire.extend(store, n_samples)
+    longer_plan = extend_store(store, n_samples)
     n_measurements = len(longer_plan.schedule)
     echo(
         f"{store}: {longer_plan.n_samples} samples, {n_measurements} measurements, "

@@ -13,7 +13,12 @@ from threading import Event
 from types import FrameType
 from typing import Any
 
-from ..._validation import require_number, require_positive, require_whole_number
+from ..._validation import (
+    answers_unknown_parameters,
+    require_number,
+    require_positive,
+    require_whole_number,
+)
 from ...errors import DataError, InfocapError
 from ...recording import Recording
 from ...systems import parameter_names
@@ -38,6 +43,7 @@ MAX_FIRST_ROWS = 5
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
+@answers_unknown_parameters
 def acquire(
     plan: Plan,
     instrument: Instrument | Callable[..., Instrument],

@@ -140,7 +140,7 @@ def simulated_bench(plan: Plan) -> SimulatedBench:
     Examples
     --------
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, metadata={"bench": {"length_m": 40.0}})
-    >>> simulated(plan).system.length_m
+    >>> simulated_bench(plan).system.length_m
     40.0
     """
     settings = plan.metadata.get(BENCH, {})

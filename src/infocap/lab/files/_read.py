@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..._files import ArrayFile
-from ..._validation import require_boolean, require_one_of
+from ..._validation import answers_unknown_parameters, require_boolean, require_one_of
 from ...errors import ParameterError
 from ...recording import Recording
 from ..experiment import SQLITE_MAGIC, read_store
@@ -31,6 +31,7 @@ from ._tables import Sheet
 STORES = (".db", ".sqlite")
 
 
+@answers_unknown_parameters
 def read(
     path: str | Path | Sequence[str | Path],
     readouts: str | Path | None = None,

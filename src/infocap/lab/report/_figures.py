@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 
 from ..._formatting import counted, percent, rounded, short
 from ...plot import (
-    _run,
     capacity_bars,
     capacity_by_delay,
     capacity_by_kind,
@@ -27,6 +26,9 @@ from ...plot import (
     errors_by_degree,
     memory_function,
 )
+from ...plot import drift as plot_drift
+from ...plot import growth as plot_growth
+from ...plot import indicator as plot_indicator
 from ...result import CapacityResult
 from ._html import (
     Markup,
@@ -319,7 +321,7 @@ def growth(result: CapacityResult) -> Markup:
     caption = (
         "The total that fewer samples would have given; at the right end it should have settled."
     )
-    return _figure("Growth with the number of samples", caption, _run.growth, result)
+    return _figure("Growth with the number of samples", caption, plot_growth, result)
 
 
 def factors(result: CapacityResult) -> Markup:
@@ -342,7 +344,7 @@ def factors(result: CapacityResult) -> Markup:
         f"Malinowski's indicator function has {minimum}. "
         f"The noise was measured by {analysis.n_repeats} repeats."
     )
-    return _figure(title, caption, _run.indicator, result)
+    return _figure(title, caption, plot_indicator, result)
 
 
 def drift(result: CapacityResult) -> Markup:
@@ -354,7 +356,7 @@ def drift(result: CapacityResult) -> Markup:
         "square, noise taken off). The curve is its distance from the first measurement; the "
         "dashed line is what noise alone would show."
     )
-    return _figure("Drift of the reference", caption, _run.drift, result)
+    return _figure("Drift of the reference", caption, plot_drift, result)
 
 
 def misfit(result: CapacityResult) -> Markup:

@@ -244,10 +244,10 @@ def embedded_numbers(result: CapacityResult, title: str) -> Markup:
     """Return an element that holds the result as JSON, which `load_result` reads back."""
     basis = result.basis
     try:
-        saved_attributes = saved_attributes(result)
+        attributes = saved_attributes(result)
     except ParameterError:
         # A user's own family cannot be saved, but its numbers can be shown.
-        saved_attributes = {name: getattr(result, name) for name in BASIC_ATTRIBUTES}
+        attributes = {name: getattr(result, name) for name in BASIC_ATTRIBUTES}
     functions = {
         "label": basis.labels,
         "degree": basis.degrees,
@@ -257,7 +257,7 @@ def embedded_numbers(result: CapacityResult, title: str) -> Markup:
     }
     numbers = {
         "title": title,
-        "attributes": saved_attributes,
+        "attributes": attributes,
         "checks": [check.to_dict() for check in result.checks],
         "columns": list(basis.index_columns),
         "functions": functions,
