@@ -86,7 +86,10 @@ def statements(data: xr.Dataset) -> list[Line]:
     lowest = by_degree.isel(power_dbm=0).mean("seed")
     mean_degree = (by_degree * data["degree_q5"]).sum("degree_q5") / by_degree.sum("degree_q5")
     largest = lowest.argmax("degree_q5").values
-    sentence = "the distribution broadens toward higher total degrees, reflecting a richer set of nonlinear interactions"
+    sentence = (
+        "the distribution broadens toward higher total degrees, "
+        "reflecting a richer set of nonlinear interactions"
+    )
     return [
         line(
             f"At low power ({data['power_dbm'].values[0]:g} dBm) capacity is concentrated in degree 2",

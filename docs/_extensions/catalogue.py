@@ -22,7 +22,11 @@ FEW_WORDS = 5
 HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}|")
 # The order of the sections; a folder or file of the package that is not named here stops the build.
 SECTIONS = {
-    "Inputs and readouts": ("diagnostics/_values.py", "diagnostics/_alignment.py", "diagnostics/_stretch.py"),
+    "Inputs and readouts": (
+        "diagnostics/_values.py",
+        "diagnostics/_alignment.py",
+        "diagnostics/_stretch.py",
+    ),
     "Samples, readouts and repeats": ("diagnostics/_checks.py", "dimension"),
     "The estimate": (
         "estimators/_control_variate.py",

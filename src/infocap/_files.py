@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._formatting import shortened_list
+from ._formatting import join_names
 from .errors import DataError, InfocapError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class ArrayFile:
 
     def __str__(self) -> str:
         shapes = [f"{name} {array.shape}" for name, array in self.arrays.items()]
-        return shortened_list(shapes, 20) or "no arrays"
+        return join_names(shapes, 20) or "no arrays"
 
     def numbers(self, name: str) -> np.ndarray:
         """Read an array of numbers."""

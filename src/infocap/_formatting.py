@@ -152,10 +152,10 @@ def name_and_unit(text: str) -> tuple[str, str]:
     return match[1], match[2] or match[3] or ""
 
 
-def shortened_list(names: Sequence[str], most: int = 5) -> str:
+def join_names(names: Sequence[str], most: int = 5) -> str:
     """Return the first few names, at most `most`, and how many more there are.
 
-    >>> shortened_list(["a", "b", "c"], most=2)
+    >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     text = ", ".join(names[:most])

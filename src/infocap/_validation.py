@@ -13,7 +13,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 
-from ._formatting import shortened_list
+from ._formatting import join_names
 from .errors import ParameterError
 
 # How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a mistyped form of the other.
@@ -34,7 +34,7 @@ def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
         # Only texts are compared by value: an array would be compared number by number.
         if value is option or (isinstance(value, str) and value == option):
             return
-    names = shortened_list([repr(option) for option in options], MAX_NAMES_IN_MESSAGE)
+    names = join_names([repr(option) for option in options], MAX_NAMES_IN_MESSAGE)
     raise ParameterError(f"`{name}={value!r}` is not one of {names}{did_you_mean(value, options)}")
 
 

@@ -135,7 +135,7 @@ def laboratory(tmp_path_factory):
     recording = infocap.lab.acquire(plan, bench, folder / "run.db", progress=False)
     recording.save(folder / "run.nc")
     slipped = np.roll(recording.readouts, 1, axis=0)
-    infocap.Recording(recording.inputs, slipped, recording.index).save(folder / "slipped.nc")
+    infocap.Recording(recording.inputs, slipped, recording.design_index).save(folder / "slipped.nc")
     other = infocap.probe(
         infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 1024, seed=2
     )
@@ -144,7 +144,7 @@ def laboratory(tmp_path_factory):
     plan.save(folder / "plan.toml")
     u, x = recording.inputs, recording.readouts
     for name, day in (("monday.nc", slice(0, 100)), ("tuesday.nc", slice(100, 256))):
-        infocap.Recording(u[day], x[day], recording.index[day]).save(folder / name)
+        infocap.Recording(u[day], x[day], recording.design_index[day]).save(folder / name)
     with h5py.File(folder / "lab.h5", "w") as file:
         file["run1/voltages"], file["run1/spectra"] = u, x
     scipy_io.savemat(folder / "lab.mat", {"voltages": u, "spectra": x, "data": {"u": u, "y": x}})

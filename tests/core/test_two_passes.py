@@ -8,8 +8,8 @@ import infocap
 from infocap.errors import DataWarning
 from infocap.estimators._fit import NO_FIT, controls, fit_readouts
 from infocap.estimators._second_order import MIN_RELATIVE_MARGIN, second_order
-from infocap.kernels import Ridge
 from infocap.kernels import MIN_EXACT_LEVERAGE as EXACT_ABOVE
+from infocap.kernels import Ridge
 
 BASIS = infocap.product_basis("legendre", 2, 6)  # 28 functions
 DEVICE = infocap.systems.RandomFeatures(2, 12, gain=2, noise=0.05, seed=1)

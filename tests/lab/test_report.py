@@ -185,9 +185,10 @@ def test_the_misfit_is_drawn_where_the_rows_slipped():
     doubted = [float(x) for x, _, kind, _ in marks if kind == "doubt"]
     left, right = min(doubted), max(doubted)
     cells = [(float(x), float(width), fill) for x, width, kind, fill in marks if kind == "mark"]
-    share = lambda inside: sum(
-        width for x, width, _ in cells if (left - 5 <= x <= right + 5) == inside
-    )
+
+    def share(inside):
+        return sum(width for x, width, _ in cells if (left - 5 <= x <= right + 5) == inside)
+
     assert share(inside=True) > 5 * share(inside=False)
     ticks = {
         text: float(x)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._formatting import shortened_list
+from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._stretch import FALSE_ALARM, GUESSED, LARGE_Z, Stretch
@@ -73,7 +73,7 @@ def alignment(s: Stretch) -> Iterator[Check]:
         ):
             names, lag = s.names(late), int(best[late[0]]) - LAGS
             yield Check(
-                f"{len(late)} of {s.x.shape[1]} channels ({shortened_list(names)}) are shifted by {lag:+d} "
+                f"{len(late)} of {s.x.shape[1]} channels ({join_names(names)}) are shifted by {lag:+d} "
                 "samples against the inputs and the other channels, as on a card with its own trigger; realign them.",
                 unreliable="channels shifted against each other",
                 cause="late channels", channels=names, lag=lag,
@@ -292,8 +292,8 @@ def clocks(s: Stretch) -> Iterator[Check]:
     if len(odd) and (rising[odd].all() or np.median(ratio) > QUICK):  # else all drift
         names = s.names(odd)
         yield Check(
-            f"{shortened_list(names)} {'only rises or falls' if rising[odd].all() else 'changes slowly'} and does not follow "
-            "the inputs, like a counter, a time stamp or a temperature; name the readouts without it, by `x`.",
+            f"{join_names(names)} {'only rises or falls' if rising[odd].all() else 'changes slowly'} and does not "
+            "follow the inputs, like a counter, a time stamp or a temperature; name the readouts without it, by `x`.",
             unreliable="a column that is no readout",
             cause="no readout", channels=names,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import take_rows, to_library_of, to_numpy
-from .._formatting import shortened_list
+from .._formatting import join_names
 from ..basis import ProductBasis, lowest_degrees
 from ..samples import ColumnStatistics, Samples
 from ..typing import Floats, Integers
@@ -238,4 +238,4 @@ def misfit(y: Floats, x: Floats) -> Floats:
 
 def numbers(rows: Iterable[Any]) -> str:
     """Numbers of rows in words, cut short."""
-    return shortened_list([str(int(one)) for one in rows], 4)
+    return join_names([str(int(one)) for one in rows], 4)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .._formatting import shortened_list
+from .._formatting import join_names
 from ..basis import DiscreteFamily, lowest_degrees
 from ..errors import Check
 from ..samples import suggest_domain
@@ -119,7 +119,7 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
 
 
 def _named(inputs: Iterable[int]) -> str:
-    return shortened_list([f"u{k + 1}" for k in inputs])
+    return join_names([f"u{k + 1}" for k in inputs])
 
 
 def _part_of_domain(s: Stretch, k: int) -> tuple[float, float, float] | None:
@@ -236,7 +236,7 @@ def stale(s: Stretch) -> Iterator[Check]:
     as_many = max(int(np.sum(np.all(s.x[k:, bad] == s.x[:-k, bad], axis=1))) for k in later)
     if len(bad) and len(rows) > as_many + 8 * np.sqrt(as_many + 0.25):
         names = s.names(bad)
-        who = "all channels" if len(bad) == s.x.shape[1] else shortened_list(names)
+        who = "all channels" if len(bad) == s.x.shape[1] else join_names(names)
         yield Check(
             f"{len(rows)} of {s.n} measurements repeat the readout before to the last digit, though the inputs changed "
             f"({who}; rows {numbers(s.rows[rows])}): a stale buffer; leave them out (infocap diagnose --fix).",
@@ -270,8 +270,8 @@ def outlying(s: Stretch) -> Iterator[Check]:
         names, value = s.names(odd[coded.any(axis=0)]), float(s.x[:, odd][coded][0])
         yield Check(
             f"{value:.6g}, {'which instruments write for no number' if known else 'far outside the others'}, "
-            f"in {np.sum(coded)} cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {shortened_list(names)}) decides the "
-            "answer; leave these rows out (infocap diagnose --fix).",
+            f"in {np.sum(coded)} cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {join_names(names)}) "
+            "decides the answer; leave these rows out (infocap diagnose --fix).",
             unreliable="codes among the readouts",
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -285,7 +285,7 @@ def outlying(s: Stretch) -> Iterator[Check]:
     if len(rows) and not glitches:
         names = s.names(odd[decided.any(axis=0)])
         yield Check(
-            f"{np.sum(decided)} values far outside the others hold more than half of the variance of {shortened_list(names)} "
+            f"{np.sum(decided)} values far outside the others hold more than half of the variance of {join_names(names)} "
             f"(rows {numbers(s.rows[rows])}): sharp resonances, which then want more samples, or glitches; look there.",
             "note", cause="outlying", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -374,7 +374,7 @@ def clipped(s: Stretch) -> Iterator[Check]:
     if len(bad):
         names, ends = s.names(bad), s.sorted[bad[0], [0, -1]]
         yield Check(
-            f"{len(bad)} of {s.x.shape[1]} channels look saturated or clipped ({shortened_list(names)}): up to "
+            f"{len(bad)} of {s.x.shape[1]} channels look saturated or clipped ({join_names(names)}): up to "
             f"{share.max():.0%} of their values pile up at an end of the range ({ends[0]:.3g} to {ends[1]:.3g}), which "
             "adds functions of the inputs that the device does not compute; lower the gain.",
             cause="clipped", channels=names, share=share.tolist(),
@@ -443,7 +443,7 @@ def rounded(s: Stretch) -> Iterator[Check]:
         names, levels = s.names(on), (s.sorted[on, -1] - s.sorted[on, 0]) / steps[on]
         strong = share > LIMITED
         yield Check(
-            f"{len(on)} channels take few distinct values ({shortened_list(names)}; at least {levels.min() + 1:.0f} levels): "
+            f"{len(on)} channels take few distinct values ({join_names(names)}; at least {levels.min() + 1:.0f} levels): "
             f"the converter's rounding is {min(share, 1.0):.0%} of their noise; use more of its range, or more bits.",
             "warning" if strong else "note",
             cause="rounded readouts", channels=names, share=share, unreliable="coarse converter" * strong,
@@ -506,7 +506,7 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
         if channels:
             names = s.names(odd[sorted(channels)])
             yield Check(
-                f"{len(names)} channels or more hold {said[cause]}: {shortened_list(names)}; repair them and read again.",
+                f"{len(names)} channels or more hold {said[cause]}: {join_names(names)}; repair them and read again.",
                 unreliable="values in mixed units" if cause == "units" else "values that wrap around",
                 cause=cause, channels=names,
             )  # fmt: skip

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .._formatting import shortened_list, with_error
+from .._formatting import join_names, with_error
 from .._validation import require_boolean, require_probability
 from ..errors import Check, DataError, warn
 from ..samples import Table, density_ratios
@@ -241,7 +241,7 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
     if names:
         dropped = list(names.values())
         yield Check(
-            f"dead channels were dropped ({shortened_list(dropped)}), which lowers the maximum capacity by {len(dropped)}.",
+            f"dead channels were dropped ({join_names(dropped)}), which lowers the maximum capacity by {len(dropped)}.",
             "note",
             channels=dropped,
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._formatting import shortened_list
+from .._formatting import join_names
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
@@ -75,7 +75,7 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     silent = [table.column(int(number)) for number in np.flatnonzero(largest == 0)]
     if silent:
         raise DataError(
-            f"{shortened_list(silent)} of repeats never changes, so it has no noise to be measured by; leave it out, or "
+            f"{join_names(silent)} of repeats never changes, so it has no noise to be measured by; leave it out, or "
             "record it with a finer resolution."
         )
     return largest * (differences / largest).std(axis=0, ddof=1)

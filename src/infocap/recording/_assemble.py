@@ -30,8 +30,8 @@ def assemble_recording(
     if index.min(initial=0) < DARK_CODE:
         row = int(np.argmax(index < DARK_CODE))
         raise DataError(
-            f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design, {NOISE_CODE} for "
-            f"noise repeats, {REFERENCE_CODE} for references or {DARK_CODE} for the source off."
+            f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design, "
+            f"{NOISE_CODE} for noise repeats, {REFERENCE_CODE} for references or {DARK_CODE} for the source off."
         )
     x = _without_dark_level(x, index, when)
     order = np.argsort(index, kind="stable")

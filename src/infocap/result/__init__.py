@@ -17,7 +17,7 @@ __all__ = [
     "Drift",
     "Factors",
     "Growth",
-    "saved_attributes",
     "is_result",
     "load_result",
+    "saved_attributes",
 ]

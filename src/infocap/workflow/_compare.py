@@ -14,7 +14,7 @@ from .._formatting import (
     counted,
     html_for_notebook,
     rounded,
-    shortened_list,
+    join_names,
     with_error,
 )
 from .._validation import answers_unknown_parameters
@@ -296,7 +296,7 @@ def _weaknesses(
             for name, result in zip(names, results, strict=True)
         ]
         yield Check(
-            f"the results have different functions ({shortened_list(sizes)}): only the {len(common[0].basis)} in common are "
+            f"the results have different functions ({join_names(sizes)}): only the {len(common[0].basis)} in common are "
             "compared and make up the totals; estimate all with one basis to compare everything."
         )
     without_errors = [
@@ -306,19 +306,19 @@ def _weaknesses(
     ]
     if without_errors:
         yield Check(
-            f"there are no error bars for {shortened_list(without_errors)}, so no intervals of the differences; use the method "
-            "'control-variate', or another with `jackknife=16`."
+            f"there are no error bars for {join_names(without_errors)}, so no intervals of the differences; use "
+            "the method 'control-variate', or another with `jackknife=16`."
         )
     unreliable = [name for name, result in zip(names, results, strict=True) if result.unreliable]
     if unreliable:
         yield Check(
-            f"the total of {shortened_list(unreliable)} is unreliable, and so are differences from it; look at its checks, "
+            f"the total of {join_names(unreliable)} is unreliable, and so are differences from it; look at its checks, "
             "which say why."
         )
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         yield Check(
-            f"results come from different methods ({shortened_list(methods)}), which explain part of a difference; estimate "
+            f"results come from different methods ({join_names(methods)}), which explain part of a difference; estimate "
             "all with one method."
         )
 
@@ -331,7 +331,7 @@ def _inputs(basis: ProductBasis) -> str:
         kinds.append(f"{family.name} ({family.distribution}) on [{low:g}, {high:g}]")
     delays = " at several delays" if basis.of_sequences else ""
     different_kinds = list(dict.fromkeys(kinds))
-    return f"{counted(basis.n_inputs, 'input')}{delays}, {shortened_list(different_kinds, 3)}"
+    return f"{counted(basis.n_inputs, 'input')}{delays}, {join_names(different_kinds, 3)}"
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:

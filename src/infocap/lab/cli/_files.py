@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from ..._files import write_whole
-from ..._formatting import counted, shortened_list
+from ..._formatting import counted, join_names
 from ...basis import ProductBasis
 from ...errors import Check, DataError, ParameterError
 from ...recording import Recording
@@ -152,7 +152,7 @@ def _diagnosis_lines(files: NamedInputFiles, diagnosis: Diagnosis) -> list[str]:
     n_samples, n_inputs = recording.inputs.shape
     readouts = counted(recording.readouts.shape[1], "readout")
     if recording.channel:
-        readouts += f" ({shortened_list(recording.channel, MAX_CHANNELS_LISTED)})"
+        readouts += f" ({join_names(recording.channel, MAX_CHANNELS_LISTED)})"
     lines = [wrapped(f"{files}: {n_samples} samples, {counted(n_inputs, 'input')}, {readouts}.")]
     lines += _list_under("Looked at and in order", diagnosis.fit)
     lines += _list_under("Too few rows to look at", diagnosis.skipped)
@@ -302,4 +302,4 @@ def gallery(folder: Path, output: Path, title: str) -> None:
 
     refuse_other_page(output, (".html",))
     names = save_gallery(folder, output, title)
-    echo(f"{counted(len(names), 'device')}: {shortened_list(names)}\nwritten to {output}")
+    echo(f"{counted(len(names), 'device')}: {join_names(names)}\nwritten to {output}")

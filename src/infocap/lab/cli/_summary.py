@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import counted, decimals, shortened_list, with_error
+from ..._formatting import counted, decimals, join_names, with_error
 from ...recording import Recording
 from ...result import CapacityResult
 from ..experiment import Plan
@@ -192,7 +192,7 @@ def _measurements(recording: Recording, files: Sequence[dict[str, Any]]) -> list
         text = f"{len(recording.reference)} of the drift reference, each at a constant input"
         facts.append(("reference", text))
     if recording.extra is not None:
-        facts.append(("extra", shortened_list(recording.extra_names, MAX_EXTRA_NAMES)))
+        facts.append(("extra", join_names(recording.extra_names, MAX_EXTRA_NAMES)))
     return facts
 
 

@@ -10,10 +10,10 @@ from ._store import Store
 from ._store_file import MAX_TIME_S, SQLITE_MAGIC, read_store, recording_of_store
 
 __all__ = [
+    "DRIVER_MISTAKES",
     "INTERRUPTED",
     "MAX_TIME_S",
     "SQLITE_MAGIC",
-    "DRIVER_MISTAKES",
     "Instrument",
     "Kind",
     "Measurement",
@@ -28,7 +28,7 @@ __all__ = [
     "in_one_line",
     "pace_in_words",
     "read_store",
+    "recording_of_store",
     "simulated_bench",
     "status",
-    "recording_of_store",
 ]

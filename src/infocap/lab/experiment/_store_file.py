@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._files import as_data_error
-from ..._formatting import shortened_list
+from ..._formatting import join_names
 from ...errors import Check, DataError
 from ...recording import DARK_CODE, Recording, assemble_recording
 from ._measurement import Kind, Measurement
@@ -142,7 +142,7 @@ class StoreContents:
     def damage(self, path: Path) -> str:
         """Return in one sentence what is damaged and what to do."""
         reason = self.problem or "checksums do not agree"
-        names = f" ({shortened_list(self.left_out, MAX_NAMES)})" if self.left_out else ""
+        names = f" ({join_names(self.left_out, MAX_NAMES)})" if self.left_out else ""
         lost_end = ", rows after the last one that can be read are lost" if self.problem else ""
         return (
             f"{path.name} is damaged ({reason}): {len(self.left_out)} rows are left out{names}"
@@ -167,7 +167,7 @@ def _failure_note(failures: list[dict[str, Any]]) -> Check:
     places = list(dict.fromkeys(str(event.get("at")) for event in failures))
     return Check(
         f"the instrument failed {len(failures)} times and was asked again "
-        f"({shortened_list(reasons_in_words, MAX_REASONS)}), at {shortened_list(places, MAX_PLACES)}.",
+        f"({join_names(reasons_in_words, MAX_REASONS)}), at {join_names(places, MAX_PLACES)}.",
         kind="note",
         failures=len(failures),
         reasons=dict(reasons.most_common()),
@@ -449,5 +449,5 @@ def _refuse_unequal(path: Path, name: str, rows: list[np.ndarray]) -> None:
     """Refuse a store whose measurements differ in the number of inputs or channels."""
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
-        lengths_in_words = shortened_list([str(length) for length in sorted(lengths)])
+        lengths_in_words = join_names([str(length) for length in sorted(lengths)])
         raise DataError(f"{path} has measurements of {lengths_in_words} {name}; it is no store.")

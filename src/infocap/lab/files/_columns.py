@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import shortened_list
+from ..._formatting import join_names
 from ...errors import Check, DataError
 from ...recording import PLAN_COMMENT, PLAN_COMMENT_ENTRIES, integer_index
 from ...typing import Floats
@@ -244,11 +244,11 @@ def _refuse_without_readouts(sheet: Sheet, left_out: dict[str, str]) -> None:
 
 def _in_words(left_out: dict[str, str]) -> str:
     columns = [f"{name} ({content})" for name, content in left_out.items()]
-    return shortened_list(columns, MAX_LEFT_OUT_IN_CHECK)
+    return join_names(columns, MAX_LEFT_OUT_IN_CHECK)
 
 
 def _names(sheet: Sheet) -> str:
-    return shortened_list(sheet.labels, MAX_NAMES_IN_MESSAGE)
+    return join_names(sheet.labels, MAX_NAMES_IN_MESSAGE)
 
 
 def _listing(sheet: Sheet) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._files import readable_path
-from ..._formatting import shortened_list
+from ..._formatting import join_names
 from ...errors import DataError
 from ._arrange import Rows
 from ._names import unit_of
@@ -87,7 +87,7 @@ def order_files(folder: Path, present: list[Path], columns_of_text: list[list[st
         names_most_files = 2 * len(lost) < len(names)
         if lost and names_most_files:
             raise DataError(
-                f"{folder} has no {shortened_list(lost, MAX_LOST_FILES_IN_MESSAGE)}, of {len(names)} files "
+                f"{folder} has no {join_names(lost, MAX_LOST_FILES_IN_MESSAGE)}, of {len(names)} files "
                 "that the table names."
             )
         if not lost and len(set(names)) == len(names):

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..._formatting import shortened_list
+from ..._formatting import join_names
 from ...errors import DataError
 
 INPUT_NAMES = ("u", "inputs", "input")
@@ -133,7 +133,7 @@ def find_requested(
     for word in words:
         matches = _find_word(names, word)
         if not matches:
-            content = content or shortened_list(list(names), MAX_NAMES_IN_MESSAGE)
+            content = content or join_names(list(names), MAX_NAMES_IN_MESSAGE)
             raise NotInFileError(
                 f"{role}={word!r} is not in {path}; it holds {content}{_nearest(word, names)}."
             )

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._files import ArrayFile, as_data_error
-from ..._formatting import shortened_list
+from ..._formatting import join_names
 from ...errors import DataError
 from ...typing import ArrayLike
 from ._arrange import Rows, along_axes
@@ -117,7 +117,7 @@ def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memo
     shapes = [f"{name} {file.arrays[name].shape}" for name in (*inputs, *readouts)]
     taken = {*inputs, *readouts, *index, *clock}
     rows.note_choice(
-        f"{file.kind}, from {shortened_list(shapes, MAX_ARRAYS_IN_CHOICE)}",
+        f"{file.kind}, from {join_names(shapes, MAX_ARRAYS_IN_CHOICE)}",
         {"inputs": inputs, "readouts": readouts, "index": index, "time": clock},
         {name: str(array) for name, array in file.arrays.items() if name not in taken},
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import name_and_unit, shortened_list
+from ..._formatting import name_and_unit, join_names
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind, errors_by_degree
 from ...result import CapacityResult
@@ -150,7 +150,7 @@ def _describe_inputs(result: CapacityResult) -> str:
         description = f"{family.distribution}, domain {low} to {high} {unit}".strip()
         names_by_distribution.setdefault(description, []).append(name)
     return "; ".join(
-        f"{shortened_list(names)}: {description}"
+        f"{join_names(names)}: {description}"
         for description, names in names_by_distribution.items()
     )
 
