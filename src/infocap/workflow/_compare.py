@@ -13,8 +13,8 @@ from .._formatting import (
     HALF_WIDTH_95,
     counted,
     html_for_notebook,
-    rounded,
     join_names,
+    rounded,
     with_error,
 )
 from .._validation import answers_unknown_parameters
@@ -296,8 +296,8 @@ def _weaknesses(
             for name, result in zip(names, results, strict=True)
         ]
         yield Check(
-            f"the results have different functions ({join_names(sizes)}): only the {len(common[0].basis)} in common are "
-            "compared and make up the totals; estimate all with one basis to compare everything."
+            f"the results have different functions ({join_names(sizes)}): only the {len(common[0].basis)} in common "
+            "are compared and make up the totals; estimate all with one basis to compare everything."
         )
     without_errors = [
         f"{name} ({result.method})"
@@ -318,8 +318,8 @@ def _weaknesses(
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         yield Check(
-            f"results come from different methods ({join_names(methods)}), which explain part of a difference; estimate "
-            "all with one method."
+            f"results come from different methods ({join_names(methods)}), which explain part of a difference; "
+            "estimate all with one method."
         )
 
 

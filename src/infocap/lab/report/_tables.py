@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import name_and_unit, join_names
+from ..._formatting import join_names, name_and_unit
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind, errors_by_degree
 from ...result import CapacityResult
