@@ -286,7 +286,8 @@ def outlying(s: Stretch) -> Iterator[Check]:
         names = s.names(odd[decided.any(axis=0)])
         yield Check(
             f"{np.sum(decided)} values far outside the others hold more than half of the variance "
-            f"of {join_names(names)} (rows {numbers(s.rows[rows])}): sharp resonances, which then want more samples, or glitches; look there.",
+            f"of {join_names(names)} (rows {numbers(s.rows[rows])}): sharp resonances, "
+            "which then want more samples, or glitches; look there.",
             "note", cause="outlying", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
 
@@ -444,7 +445,8 @@ def rounded(s: Stretch) -> Iterator[Check]:
         strong = share > LIMITED
         yield Check(
             f"{len(on)} channels take few distinct values ({join_names(names)}; at least "
-            f"{levels.min() + 1:.0f} levels): the converter's rounding is {min(share, 1.0):.0%} of their noise; use more of its range, or more bits.",
+            f"{levels.min() + 1:.0f} levels): the converter's rounding is {min(share, 1.0):.0%} of their noise; "
+            "use more of its range, or more bits.",
             "warning" if strong else "note",
             cause="rounded readouts", channels=names, share=share, unreliable="coarse converter" * strong,
         )  # fmt: skip
