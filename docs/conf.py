@@ -9,8 +9,23 @@ from typing import Any
 import infocap
 
 HERE = Path(__file__).parent
-PUBLIC = "basis systems systems.fibre estimators checks theory dimension tasks experiment plot report errors"
-MODULES = ["infocap", *(f"infocap.{name}" for name in PUBLIC.split())]
+# The public packages, which the reference documents; tests/apps/test_docs.py compares the list.
+PUBLIC = (
+    "basis",
+    "systems",
+    "photonics",
+    "estimators",
+    "diagnostics",
+    "theory",
+    "dimension",
+    "tasks",
+    "lab",
+    "lab.adapters",
+    "plot",
+    "report",
+    "errors",
+)
+MODULES = ["infocap", *(f"infocap.{name}" for name in PUBLIC)]
 sys.path.insert(0, str(HERE / "_extensions"))
 
 project = "infocap"
@@ -39,30 +54,31 @@ templates_path = ["_templates"]
 # Text: Markdown with formulas between dollars, and cells that are run.
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "force"  # a cache would not notice that infocap's code has changed
+nb_execution_mode = "force"  # a cache would not notice a change of infocap's code
 nb_execution_raise_on_error = True
 nb_execution_timeout = 180
 nb_execution_in_temp = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-nb_output_stderr = "warn"  # a page that means to show a warning says so in the cell
+nb_output_stderr = "warn"  # a cell that shows a warning on purpose sets `output_stderr`
 
-# Cells call `infocap` as a reader would, whether or not the environment of the build is activated.
+# Cells find the command `infocap` even where the environment of the build is not activated.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def _homes() -> dict[str, dict[str, str]]:
-    """For each public module the names that are documented in another one, nearer to the top."""
+    """Return, for each public module, the names that a module above it documents, and where."""
     homes: dict[str, dict[str, str]] = {}
-    for module in MODULES:
-        found = import_module(module)
-        above = [other for other in MODULES if module.startswith(f"{other}.")]
-        homes[module] = {
-            name: f"{other}.{name}"
-            for other in reversed(above)
-            for name in getattr(found, "__all__", ())
-            if getattr(import_module(other), name, None) is getattr(found, name)
-        }
+    for module_name in MODULES:
+        module = import_module(module_name)
+        homes[module_name] = {}
+        # The nearest module first, so that the one nearest to the top decides.
+        parents = [parent for parent in MODULES if module_name.startswith(f"{parent}.")]
+        for parent_name in reversed(parents):
+            parent = import_module(parent_name)
+            for name in getattr(module, "__all__", ()):
+                if getattr(parent, name, None) is getattr(module, name):
+                    homes[module_name][name] = f"{parent_name}.{name}"
     return homes
 
 
@@ -75,7 +91,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
-default_role = "autolink"  # a link where the name can be imported, otherwise just emphasis
+default_role = "autolink"  # a link if the name can be imported, else emphasis
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 nitpicky = True
@@ -83,21 +99,21 @@ smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
     (r"py:.*", r"infocap\.(typing|kernels|result\._target)\..*"),
-]  # inner and others' names
+]  # names of inner modules, and of other packages
 
 
 def _public_bases(app: Any, name: str, thing: Any, options: Any, bases: list[type]) -> None:
-    """Leave private classes, and those of modules for inner use, out of what a class is said to be based on."""
-    inner = [
+    """Leave private classes, and classes of private modules, out of the bases of a documented class."""
+    public = [
         base
         for base in bases
-        if base.__name__.startswith("_") or base.__module__.startswith("infocap._")
+        if not base.__name__.startswith("_") and not base.__module__.startswith("infocap._")
     ]
-    bases[:] = [base for base in bases if base not in inner] or [object]
+    bases[:] = public or [object]
 
 
 def setup(app: Any) -> None:
-    """Connect what this site does beside its extensions."""
+    """Connect the handlers of this site to Sphinx."""
     app.connect("autodoc-process-bases", _public_bases)
 
 

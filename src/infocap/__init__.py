@@ -3,6 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import (
+    _threads as _threads,  # At once: a process that is forked must forget its parent's locks.
+)
 from ._version import __version__
 
 if TYPE_CHECKING:

@@ -198,12 +198,12 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
 
 WRONG = {
     "no such file": (["estimate", "nowhere.nc"], 3, "nowhere.nc does not exist"),
-    "a result": (["estimate", "result.nc"], 3, "is not an 'infocap recording 1' file but 'infocap result 2'"),
+    "a result": (["estimate", "result.nc"], 3, "is not an 'infocap recording 1' file but 'infocap result 1'"),
     "no such folder": (["estimate", "run.nc", "-o", "nowhere/r.nc"], 3, "the folder nowhere does not exist"),
     "output of an unknown kind": (["estimate", "run.nc", "-o", "r.txt"], 2, "'.txt' is not one of '.nc', '.csv'"),
     "picture of an unknown kind": (["estimate", "run.nc", "--plot", "r.gif"], 2, "'.gif' is not one of '.png'"),
     "one name for two things": (["show", "result.nc", "--plot", "a.png", "--bars", "./a.png"], 2, "is named twice"),
-    "unknown family": (["estimate", "run.nc", "--family", "legendary"], 2, "--family 'legendary' is not one of"),
+    "unknown family": (["estimate", "run.nc", "--family", "legendary"], 2, "--family legendary is not one of"),
     "family without its numbers": (["estimate", "run.nc", "--family", "jacobi(1"], 2, "is not one of"),
     "family with wrong numbers": (["estimate", "run.nc", "--family", "jacobi(1, x)"], 2, "'jacobi(1, x)' cannot be made"),
     "three families": (["estimate", "run.nc", *["--family", "legendre"] * 3], 2, "3 families are given for 2 inputs"),
@@ -214,7 +214,7 @@ WRONG = {
     "mistyped method": (["estimate", "run.nc", "--method", "surogate"], 2, "; did you mean 'surrogate'?"),
     "mistyped family": (["estimate", "run.nc", "--family", "Legendre"], 2, "; did you mean 'legendre'?"),
     "mistyped index set": (["estimate", "run.nc", "--index-set", "hyperbola"], 2, "; did you mean 'hyperbolic'?"),
-    "too large": (["estimate", "many.nc", "--max-degree", "12"], 2, "lower --max-degree, or cut with --max-interactions or --index-set 'hyperbolic'"),
+    "too large": (["estimate", "many.nc", "--max-degree", "12"], 2, "lower --max-degree, or cut with --max-interactions or --index-set hyperbolic"),
     "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` writes and draws"),
     "compare one": (["compare", "result.nc"], 2, "two results or more"),
     "compare a recording": (["compare", "result.nc", "run.nc"], 3, "`infocap estimate run.nc -o result.nc` makes one"),

@@ -146,7 +146,7 @@ def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_wi
     expected = infocap.estimate(u, system(u), plan.basis, sample_weight=weights)
     result = infocap.estimate(recording, basis=plan.basis)
     assert_allclose(result.capacity, expected.capacity)
-    assert result.growth.n_samples[-2:] == (256, 512)
+    assert result.growth.n_samples[-2:] == (128, 512)
     assert abs(result.growth.total[-2] - result.total) < 0.2
     lower = infocap.product_basis(
         "hermite", 2, 4

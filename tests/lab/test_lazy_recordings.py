@@ -162,7 +162,7 @@ def test_the_command_takes_a_cluster(estimate_command, tmp_path, expected_raw):
 
 def test_a_cluster_that_cannot_be_reached_is_named(estimate_command, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("infocap.lab.cli._estimate.CONNECT_S", 0.5)
+    monkeypatch.setattr("infocap.lab.cli._estimate.SCHEDULER_TIMEOUT_S", 0.5)
     address = "tcp://127.0.0.1:1"
     answer = CliRunner().invoke(main, [*estimate_command, "--scheduler", address])
     assert f"--scheduler {address} cannot be reached" in str(answer.exception)

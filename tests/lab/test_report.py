@@ -163,7 +163,7 @@ def test_what_was_not_measured_is_not_mentioned():
     for name in ("Growth with", "Factor analysis", "Drift of", "repeated measurements show"):
         assert name not in said
     assert "Measuring some inputs twice tells which" in said
-    assert "no record of their plan, seed or date" in said
+    assert "no record of their plan or seed" in said
 
 
 def test_metadata_cannot_pass_for_the_estimation():
@@ -386,7 +386,7 @@ def test_findings_that_make_no_sense_are_refused(kind, found, tmp_path):
         kind(**found)
     path = KINDS["raw"]().save(tmp_path / "result.csv")
     text = path.read_text().replace(
-        '"metadata": {', f'"metadata": {{"{name}": {json.dumps(found)}', 1
+        '"metadata": {', f'"metadata": {{"{name}": {json.dumps(found)}, ', 1
     )
     path.write_text(
         "".join(text.splitlines(keepends=True)[:-1])

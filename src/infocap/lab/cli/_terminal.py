@@ -31,6 +31,8 @@ EXIT_INTERRUPTED = 130  # as shells report Ctrl-C
 # Characters in a line of text; longer lines are hard to read, however wide the terminal is.
 MAX_LINE_LENGTH = 100
 
+# Numbers that messages write as Python does.
+TYPED_NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
 # A parameter in a message of the library: `domain`, or with its value, `max_degree=-1`.
 PARAMETER = re.compile(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]*))?`")
 
@@ -51,7 +53,8 @@ def name_options(message: str, command: click.Command | None = None) -> str:
     """Return a message of the library with its parameters written as options of a command.
 
     Messages have parameters in backticks. Where the command has an option of that name, `max_degree=-1` becomes
-    --max-degree -1. Everything else stays as it is. The command is the one that is running, where none is given.
+    --max-degree -1, with the value as it is typed in a terminal. Everything else stays as it is. The command is
+    the one that is running, where none is given.
     """
     if command is None:
         command = click.get_current_context().command
@@ -64,9 +67,16 @@ def name_options(message: str, command: click.Command | None = None) -> str:
         is_flag = getattr(command_options[option_name], "is_flag", False)
         if match["value"] is None or is_flag:
             return option_name
-        return f"{option_name} {match['value']}"
+        return f"{option_name} {_as_typed(match['value'])}"
 
     return PARAMETER.sub(written_as_option, message)
+
+
+def _as_typed(value: str) -> str:
+    """Return a value of Python as it is typed in a terminal: ``(0, 5)`` as ``0 5``, ``'omit'`` as ``omit``."""
+    for name, digits in TYPED_NUMBERS.items():
+        value = value.replace(name, digits)
+    return value.strip("()[]").replace(",", "").replace("'", "")
 
 
 def warnings_in_checks() -> AbstractContextManager[Any]:

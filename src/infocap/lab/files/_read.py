@@ -168,9 +168,10 @@ def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
     reader = find_reader(suffix, (*FORMATS, *STORES))
     if reader is not None:
         return read_with(reader, path, options)
-    if suffix in FORMATS:
+    is_store = suffix in STORES or _is_store(path)
+    if suffix in FORMATS and not is_store:
         return None
-    if suffix not in STORES and not _is_store(path):
+    if not is_store:
         require_one_of("path suffix", suffix, (*FORMATS, *STORES, *registered_suffixes()))
     recording = recording_of_store(read_store(path), path)
     refuse_names(path, recording, options)

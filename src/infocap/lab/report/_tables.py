@@ -182,8 +182,8 @@ def provenance(result: CapacityResult) -> Markup:
     for key, value in recorded.items():
         if isinstance(value, dict):
             groups.append(entry_group(str(key), value))
-    if not recorded:
-        note = "The data had no record of their plan, seed or date; infocap.estimate(recording) keeps it."
+    if "plan" not in recorded:
+        note = "The data had no record of their plan or seed; infocap.estimate(recording) keeps it."
         groups.append(element("p", note, class_="note"))
     return join(groups)
 
