@@ -199,7 +199,9 @@ def places():
     """
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## Where to add")[2]
-    rows = re.findall(r"^\| \[([\w ]+)\]\(.*?\).*? \| (.*) \| (.*) \| (.*) \|$", section, re.MULTILINE)
+    rows = re.findall(
+        r"^\| \[([\w ]+)\]\(.*?\).*? \| (.*) \| (.*) \| (.*) \|$", section, re.MULTILINE
+    )
     return {name: cells for name, *cells in rows}
 
 
@@ -389,6 +391,9 @@ def test_no_test_forbids_an_addition(extended):
     root, _ = extended
     run = python(root, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ENUMERATING_TESTS, cwd=root)
     assert run.returncode == 0, run.stdout[-8000:]
-    assert "wigner" in python(
-        root, "-m", "pytest", "-q", "--collect-only", "tests/core/test_families.py", cwd=root
-    ).stdout
+    assert (
+        "wigner"
+        in python(
+            root, "-m", "pytest", "-q", "--collect-only", "tests/core/test_families.py", cwd=root
+        ).stdout
+    )

@@ -32,7 +32,6 @@ MODULES = [
         for name in infocap.__all__
         if isinstance(getattr(infocap, name), ModuleType)
     ),
-    "infocap.photonics",
     "infocap.lab.adapters",
 ]
 RUN_AT_BUILD = "{code-cell}"
@@ -349,7 +348,7 @@ def test_other_languages_find_what_their_page_names(laboratory):
         assert attributes - {"noise_limited_total", "noise_limited_standard_error"} <= set(
             result.attrs
         )
-        assert {"inputs", "readouts", "index", "metadata"} <= set(recording)
+        assert {"inputs", "readouts", "design_index", "metadata"} <= set(recording)
         assert recording["readouts"].shape == (256, 12)
         assert result["weights"].shape == (13, len(result["capacity"]))
         assert result["index"].shape == (len(result["capacity"]), 2)

@@ -36,7 +36,10 @@ def bound_names(package):
     names = set()
     for node in ast.parse(Path(package.__file__).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.level > 0:
-            names |= {alias.asname or alias.name for alias in node.names}
+            # `import name as name` serves other rooms of infocap and is no part of what a package offers.
+            names |= {
+                alias.asname or alias.name for alias in node.names if alias.asname != alias.name
+            }
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):

@@ -7,7 +7,7 @@ what every method needs; `conclude` runs one method on it and puts everything in
 from ..kernels import benjamini_hochberg
 from ._evidence import Evidence
 from ._method import Estimate, Estimator, Method
-from ._methods import DEFAULT_METHOD, METHODS
+from ._methods import METHODS
 from ._pipeline import conclude, gather_evidence
 
 # isort: split
@@ -21,13 +21,13 @@ from ._evidence import summarise_between as summarise_between
 from ._fit import inverse_root as inverse_root
 from ._fit import iterate_pieces as iterate_pieces
 from ._fit import products as products
+from ._methods import DEFAULT_METHOD as DEFAULT_METHOD
 from ._pipeline import evidence_from_samples as evidence_from_samples
 from ._pipeline import find_method as find_method
 from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL
 from ._sequence import fit_least_squares as fit_least_squares
 
 __all__ = [
-    "DEFAULT_METHOD",
     "METHODS",
     "Estimate",
     "Estimator",

@@ -1,11 +1,20 @@
 """Built-in systems to measure: callables (samples, inputs) -> (samples, readouts)."""
 
 from ._find import find
-from ._measure import measure, parameter_names
 from ._networks import FeedForward, RandomFeatures
 from ._reservoirs import DelayLine, DelayReservoir, EchoState, check_fading
 
+# isort: split
+# Names for other rooms of infocap, which are no part of the public interface.
+from ._measure import measure as measure
+from ._measure import parameter_names as parameter_names
+
 __all__ = [
-    "DelayLine", "DelayReservoir", "EchoState", "FeedForward", "RandomFeatures", "check_fading",
-    "find", "measure", "parameter_names",
-]  # fmt: skip
+    "DelayLine",
+    "DelayReservoir",
+    "EchoState",
+    "FeedForward",
+    "RandomFeatures",
+    "check_fading",
+    "find",
+]
