@@ -64,15 +64,15 @@ def _matrix_library_controller() -> Any:
 
 
 def parallel_map(
-    function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1
+    function: Callable[[Item], Outcome], items: Sequence[Item], cores_per_thread: int = 1
 ) -> list[Outcome]:
     """Return ``function(item)`` for every item, in order, computed on all cores.
 
-    With `one_in=8` one core in eight is used. Inside another call the items are computed one after
+    With `cores_per_thread=8` one core in eight is used. Inside another call the items are computed one after
     the other, because threads that wait for threads of the same pool would wait forever.
     """
     with all_cores() as n_cores:
-        n_threads = min(max(n_cores // one_in, 1), len(items))
+        n_threads = min(max(n_cores // cores_per_thread, 1), len(items))
         is_nested = current_thread().name.startswith(THREAD_NAME_PREFIX)
         if n_threads <= 1 or is_nested:
             return [function(item) for item in items]

@@ -23,7 +23,7 @@ COPIED = ("src", "tests", "docs", "paper", "examples", "pyproject.toml", "confte
 # It finds nothing in data of other tests, as a check should.
 CHECK = '''def over_range(case):
     """Instruments write 9.9e37 where a value lies beyond their range."""
-    highest = case.evidence.look.high
+    highest = case.evidence.column_statistics.high
     if (highest > 9e37).any():
         worst = int(highest.argmax())
         yield Check(

@@ -127,7 +127,7 @@ def semicircle():
         return np.interp(p, 0.5 + (x * np.sqrt(1 - x**2) + np.arcsin(x)) / np.pi, x)
 
     half = lambda count: (np.zeros(count), np.full(count, 0.5))  # noqa: E731
-    return infocap.basis.Family("semicircle", "U", half, quantile, "semicircle")
+    return infocap.basis.Family("outside-semicircle", "U", half, quantile, "semicircle")
 
 
 def unbiased(evidence, *, readouts_count=1.0):
@@ -157,12 +157,12 @@ def staircase(result, ax=None):
 @pytest.fixture
 def extended(monkeypatch):
     """The one table line of a family and of an estimator; systems and plots need none."""
-    monkeypatch.setitem(infocap.basis.FAMILIES, "semicircle", semicircle)
+    monkeypatch.setitem(infocap.basis.FAMILIES, "outside-semicircle", semicircle)
     monkeypatch.setitem(infocap.estimators.METHODS, "unbiased", unbiased)
 
 
 def test_a_family_from_outside_is_one_more(extended):
-    basis = infocap.product_basis("semicircle", n_inputs=2, max_degree=3)
+    basis = infocap.product_basis("outside-semicircle", n_inputs=2, max_degree=3)
     u = infocap.draw(basis, 4096, seed=1)
     assert_allclose(basis(u).T @ basis(u) / 4096, np.eye(len(basis)), atol=0.02)
     result = infocap.estimate(u, np.column_stack([2 * u[:, 0], 4 * u[:, 1] ** 2 - 1]), basis)
@@ -173,7 +173,7 @@ def test_a_family_from_outside_is_one_more(extended):
 
 
 def test_a_family_from_outside_travels_and_is_saved(extended, tmp_path):
-    basis = infocap.product_basis("semicircle", n_inputs=2, max_degree=3)
+    basis = infocap.product_basis("outside-semicircle", n_inputs=2, max_degree=3)
     u = infocap.draw(basis, 256, seed=1)
     assert_allclose(pickle.loads(pickle.dumps(basis))(u), basis(u))
     infocap.estimate(u, u**2, basis).save(tmp_path / "result.nc")
@@ -200,7 +200,7 @@ def test_an_estimator_from_outside_is_one_more(extended, tmp_path):
 
 def negative_powers(case):
     """Detectors measure powers, which cannot be negative."""
-    low = case.evidence.look.low
+    low = case.evidence.column_statistics.low
     if (low < 0).any():
         worst = int(low.argmin())
         yield infocap.errors.Check(f"channel {worst} has negative values.", channels=[worst])

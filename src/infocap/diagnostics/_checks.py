@@ -14,7 +14,7 @@ from .._arrays import to_library_of, to_numpy
 from .._threads import parallel_map
 from ..basis import ProductBasis, product_basis
 from ..dimension import Repeats, dead_channels
-from ..errors import Check
+from ..errors import Check, ParameterError
 from ..samples import ColumnStatistics, Samples
 from ..typing import Integers
 from ._alignment import alignment, clocks, hum, unsteady
@@ -71,7 +71,7 @@ class Case:
 
 def correlated(case: Case) -> Iterator[Check]:
     """Means over stretches of the acquisition that differ by more than independent samples allow."""
-    evidence, samples, look = case.evidence, case.evidence.samples, case.evidence.look
+    evidence, samples, look = case.evidence, case.evidence.samples, case.evidence.column_statistics
     sizes = look.epoch_sizes
     if evidence.n_samples < 4 * len(sizes):
         return
@@ -183,7 +183,7 @@ def repeats_off(case: Case) -> Iterator[Check]:
 
 def left_out(case: Case) -> Iterator[Check]:
     """Rows and channels that were left out without harm, said all the same."""
-    samples, look = case.evidence.samples, case.evidence.look
+    samples, look = case.evidence.samples, case.evidence.column_statistics
     if samples.n_dropped:
         said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
         yield Check(said, "note", rows=samples.n_dropped)
@@ -198,7 +198,7 @@ def single_inputs(basis: ProductBasis) -> ProductBasis:
     return product_basis(basis.families, max_degree=2, max_interactions=1)
 
 
-# What is looked for in the data, by `estimate` and by `inspect`.
+# What is looked for in the data, by `estimate` and by `diagnose`.
 DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
     "inputs of the declared range, shape and digits, independent of each other": inputs_off,
     "inputs that have an effect": without_effect,
@@ -246,21 +246,27 @@ EXPLAINS = {
 }
 
 
-def mistakes(samples: Samples, look: ColumnStatistics, one_in: int = 1) -> dict[str, list[Check]]:
-    """What is wrong with the data in all stretches, by its cause; `one_in` as for `parallel_map`."""
+def mistakes(
+    samples: Samples, look: ColumnStatistics, cores_per_thread: int = 1
+) -> dict[str, list[Check]]:
+    """What is wrong with the data in all stretches, by its cause; `cores_per_thread` as for `parallel_map`."""
     parts, found = stretches(samples), dict[str, list[Check]]()
     seen = partial(_in_stretch, samples, look, 1 / len(parts))
     with np.errstate(under="ignore"):
         for one in chain.from_iterable(
-            parallel_map(seen, parts, one_in) if samples.in_memory else map(seen, parts)
+            parallel_map(seen, parts, cores_per_thread) if samples.in_memory else map(seen, parts)
         ):
+            if "cause" not in one.found:
+                raise ParameterError(
+                    f"the check of the data {str(one)!r:.60} has no cause; give Check(..., cause=...)."
+                )
             found.setdefault(one.found["cause"], []).append(one)
     return found
 
 
 def of_data(case: Case) -> Iterator[Check]:
     """What is wrong with the data, each mistake once, the first with a picture of where it is."""
-    found, length = dict(case.evidence.mistakes()), len(stretches(case.evidence.samples)[0][1])
+    found, length = dict(case.evidence.data_findings()), len(stretches(case.evidence.samples)[0][1])
     kept, pictured = told_once([first for first, *_ in found.values()]), False
     if case.method.corrects_bias:  # what low degrees do not show may have been found in higher ones
         capacity, dead = (

@@ -56,13 +56,13 @@ class Evidence:
     ----------
     samples, engine
         The rows, and who goes through them.
-    look
+    column_statistics
         What the scan of all rows found: the range of every channel and input.
     frame
         Coordinates in which the readouts are nearly uncorrelated; None where there are none.
     whole, halves
         Summaries of all samples, and of the first and the second half.
-    mistakes
+    data_findings
         A function that returns what the data checks found, by cause.
 
     Examples
@@ -78,11 +78,11 @@ class Evidence:
 
     samples: Samples
     engine: Engine
-    look: ColumnStatistics
+    column_statistics: ColumnStatistics
     frame: Frame | None
     whole: Summary
     halves: tuple[Summary, Summary]
-    mistakes: Callable[[], dict[str, list[Check]]] = dict
+    data_findings: Callable[[], dict[str, list[Check]]] = dict
 
     @property
     def basis(self) -> ProductBasis:
@@ -207,12 +207,12 @@ class Evidence:
         return self.engine.fold(self.samples, square_sums) / self.n_samples
 
 
-def gather(samples: Samples, engine: Engine, look: ColumnStatistics) -> Evidence:
+def gather(samples: Samples, engine: Engine, column_statistics: ColumnStatistics) -> Evidence:
     """Go once through prepared samples, and summarise both ordered halves and the whole."""
-    frame = choose_frame(samples, look)
+    frame = choose_frame(samples, column_statistics)
     n = samples.n_samples
     first, second, whole = summarise_between(samples, engine, frame, (0, n // 2, n))
-    return Evidence(samples, engine, look, frame, whole, (first, second))
+    return Evidence(samples, engine, column_statistics, frame, whole, (first, second))
 
 
 def summarise_between(
@@ -245,14 +245,14 @@ def _summaries_from_sums(
     return None
 
 
-def choose_frame(samples: Samples, look: ColumnStatistics) -> Frame | None:
+def choose_frame(samples: Samples, column_statistics: ColumnStatistics) -> Frame | None:
     """Return coordinates in which some rows of the readouts are nearly uncorrelated.
 
     None where some readouts are nearly dependent, or there are too few rows to tell.
     """
-    if look.sample.shape[0] < MIN_SAMPLES_PER_READOUT * samples.n_columns:
+    if column_statistics.sample.shape[0] < MIN_SAMPLES_PER_READOUT * samples.n_columns:
         return None
-    x = samples.centred(look.sample)
+    x = samples.centred(column_statistics.sample)
     xp = array_namespace(x)
     if samples.constant:
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)

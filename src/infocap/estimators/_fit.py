@@ -137,7 +137,7 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     `kind` is ``"auto"``, ``"least-squares"`` or ``"none"``; `edges` are the rows where groups
     begin.
     """
-    selection = _sum_products(evidence, edges)
+    selection = _prepare_selection(evidence, edges)
     penalties = {"none": (), "least-squares": (0.0,), "auto": PENALTIES}[kind]
     is_reported = np.isin(np.arange(len(selection.dictionary)), selection.places)
     first_weights = np.where(is_reported, 1.0, np.inf)
@@ -155,7 +155,7 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     return second_fit if second_fit.residual_power < first_fit.residual_power else first_fit
 
 
-def _sum_products(evidence: Evidence, edges: Integers) -> _FitSelection:
+def _prepare_selection(evidence: Evidence, edges: Integers) -> _FitSelection:
     """Make the pass over the samples that all fits need."""
     n = evidence.n_samples
     dictionary = controls(evidence)

@@ -146,7 +146,7 @@ def evidence_from_samples(
         samples = samples.prepared(statistics, constant)
         _refuse_impossible_job(samples)
         findings = _start_data_checks(samples, statistics, n_cores)
-        evidence = replace(gather(samples, engine, statistics), mistakes=findings)
+        evidence = replace(gather(samples, engine, statistics), data_findings=findings)
     _refuse_too_few_samples(evidence)
     return evidence
 

@@ -201,7 +201,7 @@ class Samples:
         return self.u.in_memory and self.x.in_memory
 
     def prepared(self, look: ColumnStatistics, constant: bool) -> Samples:
-        """Choose the channels, a shift and a scale, from statistics of all rows (`first_look`).
+        """Choose the channels, a shift and a scale, from statistics of all rows (`scan_columns`).
 
         Without the constant readout, centring would change the space that the readouts span, so
         only the scale is set.

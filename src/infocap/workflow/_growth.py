@@ -73,7 +73,7 @@ def _estimate_from(
     samples = evidence.samples.select_rows(rows)
     with all_cores(), np.errstate(under="ignore"):
         try:
-            evidence_of_rows = gather(samples, evidence.engine, evidence.look)
+            evidence_of_rows = gather(samples, evidence.engine, evidence.column_statistics)
             estimate = method(evidence_of_rows, **method_options)
         except InfocapError:
             return None
