@@ -416,7 +416,7 @@ def test_the_terminal_the_file_and_the_page_say_the_same(infocap_says, tmp_path)
 def test_parameters_in_messages_become_options_of_the_command_and_nothing_else_does():
     message = "run=1.nc: `max_degree=-1`, `domain=(0, 1)`, `nan_policy='omit'`, `seed=5`, `domain`, `a b`."
     assert name_options(message, main.commands["estimate"]) == (
-        "run=1.nc: --max-degree -1, --domain (0, 1), --nan-policy 'omit', `seed=5`, --domain, `a b`."
+        "run=1.nc: --max-degree -1, --domain 0 1, --nan-policy omit, `seed=5`, --domain, `a b`."
     )
     assert name_options(message, main.commands["cite"]) == message
     switched = "say that it is meant: `other_instrument=True`."
