@@ -199,7 +199,9 @@ def places():
     """
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## Where to add")[2]
-    rows = re.findall(r"^\| \[([\w ]+)\]\(.*?\).*? \| (.*) \| (.*) \| (.*) \|$", section, re.MULTILINE)
+    rows = re.findall(
+        r"^\| \[([\w ]+)\]\(.*?\).*? \| (.*) \| (.*) \| (.*) \|$", section, re.MULTILINE
+    )
     return {name: cells for name, *cells in rows}
 
 
@@ -258,7 +260,7 @@ def add_import(file, line):
 
 def contribute_family(root):
     file = root / PACKAGE / "basis/_classical.py"
-    add_import(file, "from scipy.stats import beta\n")
+    add_import(file, "from scipy.special import betaincinv\n")
     # Another name, because a test of the core calls a family of its own like that of the page.
     code = code_of_the_page("semicircle").replace("semicircle", "wigner")
     add_function(file, "FAMILIES", f"@built_in\n{code}")
@@ -389,6 +391,9 @@ def test_no_test_forbids_an_addition(extended):
     root, _ = extended
     run = python(root, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ENUMERATING_TESTS, cwd=root)
     assert run.returncode == 0, run.stdout[-8000:]
-    assert "wigner" in python(
-        root, "-m", "pytest", "-q", "--collect-only", "tests/core/test_families.py", cwd=root
-    ).stdout
+    assert (
+        "wigner"
+        in python(
+            root, "-m", "pytest", "-q", "--collect-only", "tests/core/test_families.py", cwd=root
+        ).stdout
+    )
