@@ -15,9 +15,9 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q --numprocesses auto --dist wo
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
 
-# The core's tests: under one minute on two cores.
+# The core's tests but the thorough ones: under one minute on two cores.
 check: $(VENV)/.dev
-	$(PYTEST) -m "not slow and not pages" tests/core
+	$(PYTEST) -m "not slow and not pages and not thorough" tests/core
 
 # All tests but the slow ones, and the examples in docstrings.
 test: $(VENV)/.dev

@@ -260,7 +260,7 @@ def add_import(file, line):
 
 def contribute_family(root):
     file = root / PACKAGE / "basis/_classical.py"
-    add_import(file, "from scipy.stats import beta\n")
+    add_import(file, "from scipy.special import betaincinv\n")
     # Another name, because a test of the core calls a family of its own like that of the page.
     code = code_of_the_page("semicircle").replace("semicircle", "wigner")
     add_function(file, "FAMILIES", f"@built_in\n{code}")

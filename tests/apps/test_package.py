@@ -32,7 +32,10 @@ def public_packages():
 
 
 def bound_names(package):
-    """Public names that the package's own file defines or takes from other modules of infocap."""
+    """Public names that the package's own file defines or takes from other modules of infocap.
+
+    `from .module import name as name` takes a name for other rooms of infocap, not for users.
+    """
     names = set()
     for node in ast.parse(Path(package.__file__).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.level > 0:

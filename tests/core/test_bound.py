@@ -25,6 +25,7 @@ def one_readout(signal, noise):
     return system
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("signal", "noise"), [(1.0, 0.1), (1.0, 1.0), (0.3, 1.0)])
 def test_one_noisy_readout_has_the_bound_of_the_closed_form(signal, noise):
     found = [efficiency_bound(one_readout(signal, noise), LINE, seed=seed) for seed in range(12)]
@@ -45,6 +46,7 @@ def test_one_noisy_readout_has_the_bound_of_the_closed_form(signal, noise):
         assert np.max(chance) < 0.05 * np.max(exact)  # so the line above could fail
 
 
+@pytest.mark.thorough
 def test_noise_that_depends_on_the_input_counts_where_it_is():
     """Noise of the variance 3 u² s²: the closed form with averages over u of what was constant before."""
 
@@ -80,6 +82,7 @@ def test_a_device_without_noise_has_no_bound():
         assert bound.samples_needed(0.1) == 10  # one more than the independent readouts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("design", ["sobol", "random"])
 def test_the_default_method_reaches_the_bound_and_does_not_beat_it(design):
     count, n = 60, 512

@@ -40,6 +40,7 @@ def fewest(share, tries):
     return binom.ppf(1e-3, tries, share)
 
 
+@pytest.mark.thorough
 def test_intervals_of_the_differences_cover_the_truth(pairs):
     truth = OTHER.exact() - ONE.exact()
     by_degree = np.bincount(BASIS.degrees, truth)

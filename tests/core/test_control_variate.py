@@ -119,6 +119,7 @@ def test_much_closer_than_algorithm_1(design):
 
 
 # Without a fit the correction assumes independent points and misses that Sobol blocks average better.
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @pytest.mark.parametrize(
     ("design", "fit"),
@@ -131,6 +132,7 @@ def test_capacities_and_total_are_unbiased(design, fit):
     assert is_mean([result.total for result in results], EXACT.sum())
 
 
+@pytest.mark.thorough
 @DESIGNS
 def test_error_bars_cover(design):
     """95 % intervals of the active capacities and of the total, over 40 data sets."""
@@ -168,6 +170,7 @@ class Comparators:
         return np.sum(cross * np.linalg.solve(gram, cross), axis=0)
 
 
+@pytest.mark.thorough
 @DESIGNS
 def test_error_bars_cover_what_no_fit_reaches(design):
     """The fit leaves steps, which are no polynomials."""
@@ -194,6 +197,7 @@ def noise_alone(u, seed):
     return np.random.default_rng(seed).standard_normal((len(u), 5))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @pytest.mark.filterwarnings("ignore:nothing of the inputs")
 @pytest.mark.parametrize("fit", ["auto", "none"])

@@ -71,6 +71,7 @@ def test_importing_infocap_does_not_import_the_parts_around_the_core(part):
     assert run.stdout.strip() == "False"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ["lab", "report", "photonics", "tasks", "plot"])
 def test_the_parts_around_the_core_are_imported_when_they_are_first_used(part):
     code = f"import sys, infocap; infocap.{part}; print('infocap.{part}' in sys.modules)"

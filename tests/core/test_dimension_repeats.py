@@ -198,6 +198,7 @@ def wedge(generator, n):
     return u, 1 / np.prod(1 + u / 2, axis=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_once", [0, 1024])
 @systems
 def test_weights_give_the_total_under_the_density_of_the_basis(system, n_once):

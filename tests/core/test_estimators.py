@@ -265,6 +265,7 @@ def test_the_refined_threshold_of_algorithm_2_lets_the_total_fluctuate_less():
     assert abs(np.mean(totals[True]) - system.exact().sum()) < 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", RULES)
 def test_jackknife_errors_are_as_large_as_the_scatter_over_data_sets(method):
     basis = infocap.product_basis("legendre", 2, 8)

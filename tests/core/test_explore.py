@@ -142,6 +142,7 @@ def test_a_second_play_tells_how_much_noise_allows():
     assert "that noise allows" in repr(found)
 
 
+@pytest.mark.thorough
 def test_other_arrays_and_processes_find_the_same(hidden):
     u, x = hidden
     wanted = infocap.explore(u, x, washout=200, max_degree=3)

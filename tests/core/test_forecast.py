@@ -47,6 +47,7 @@ def agrees(measured, expected, count, factor):
     return expected / (factor * chance) < measured < expected * factor * chance
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("noise", "n"), [(0.3, 256), (1.0, 256), (3.0, 84)])
 def test_the_scatter_of_the_total_is_that_of_the_formula(noise, n):
     """With 12 samples a function the first term is the larger one, with 4 the second."""

@@ -340,6 +340,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 """
 
 
+@pytest.mark.thorough
 def test_a_forked_process_can_estimate_too():
     import subprocess
     import sys

@@ -245,6 +245,7 @@ def test_given_axes_are_used_and_returned():
     assert plt.rcParams["font.size"] == 10  # the package's look stays its own
 
 
+@pytest.mark.thorough
 def test_a_notebook_shows_every_figure_and_not_the_first_alone(tmp_path):
     """Its backend is loaded by the first figure and then switches pictures on; our settings must not undo that."""
     (tmp_path / "notebook.py").write_text(
@@ -312,7 +313,14 @@ def touching(figure):
     ]
 
 
-@pytest.mark.parametrize("degree", range(5, 31))
+# The inner loop tries some degrees, `make test` all.
+DEGREES = [
+    pytest.param(degree, marks=() if degree in (5, 8, 15, 22, 30) else pytest.mark.thorough)
+    for degree in range(5, 31)
+]
+
+
+@pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("draw", [infocap.plot.capacity_bars, infocap.plot.capacity_matrix])
 def test_no_two_labels_touch_at_any_degree(draw, degree):
     ax = draw(profile(degree, peak=0.9 if degree % 2 else 0.3))  # high bars under the circle too
@@ -320,6 +328,7 @@ def test_no_two_labels_touch_at_any_degree(draw, degree):
     assert ax.figure.get_tightbbox().x1 <= ax.figure.get_figwidth() + 0.01
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("degree", [5, 14, 30])
 def test_no_two_labels_touch_with_more_kinds_other_widths_and_doubt(degree):
     many = profile(5 if degree == 5 else 8, n_inputs=4)

@@ -159,6 +159,7 @@ def test_tables_hold_every_function():
     assert dataset.attrs["n_samples"] == 1024
 
 
+@pytest.mark.thorough
 def test_capacity_of_a_basis_function_is_its_extrapolated_capacity():
     better = infocap.probe(SYSTEM, BASIS, 1024, seed=0, method="richardson-threshold")
     for term in np.flatnonzero(better.capacity):

@@ -319,6 +319,7 @@ def slow_noise_results():
     return results, exact
 
 
+@pytest.mark.thorough
 def test_error_bars_of_totals_hold_with_autocorrelated_noise(slow_noise_results):
     results, exact = slow_noise_results
     error = np.array([result.total for result in results]) - exact.sum()
@@ -329,6 +330,7 @@ def test_error_bars_of_totals_hold_with_autocorrelated_noise(slow_noise_results)
     assert error.std() / error_bar.mean() < 1.5
 
 
+@pytest.mark.thorough
 def test_error_bars_of_capacities_hold_with_autocorrelated_noise(slow_noise_results):
     results, exact = slow_noise_results
     is_active = (exact > 0.002) & (exact < 1)
@@ -339,6 +341,7 @@ def test_error_bars_of_capacities_hold_with_autocorrelated_noise(slow_noise_resu
     assert 0.91 < np.mean(is_inside) < 0.99
 
 
+@pytest.mark.thorough
 def test_p_values_are_uniform_with_autocorrelated_noise(slow_noise_results):
     results, exact = slow_noise_results
     p = np.concatenate([result.p_value[exact == 0] for result in results])

@@ -159,6 +159,7 @@ def files(folder):
     }
 
 
+@pytest.mark.thorough
 def test_files_travel_as_their_names_and_arrays_as_the_rows_needed(tmp_path):
     inputs = on_disk(tmp_path, U, "u")
     for name, source in files(tmp_path).items():
@@ -219,6 +220,7 @@ class DeadlySource:
         return np.load(self.path, mmap_mode="r")[rows]
 
 
+@pytest.mark.thorough
 def test_a_killed_process_is_said_and_a_new_pool_gives_the_answer(tmp_path):
     source = DeadlySource(tmp_path, X)
     with (
@@ -249,6 +251,7 @@ def test_a_killed_dask_worker_changes_nothing(tmp_path):
     assert source.mark.exists()
 
 
+@pytest.mark.thorough
 def test_arrays_in_a_cluster_are_reduced_there(client, monkeypatch):
     import dask.array as da
     from distributed.sizeof import sizeof

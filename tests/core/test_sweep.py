@@ -120,6 +120,7 @@ def test_the_table_has_errors_when_the_method_gives_them():
     assert table["standard_error"].shape == (1, len(BASIS))
 
 
+@pytest.mark.thorough
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path):
     calls = []
 
@@ -152,6 +153,7 @@ infocap.sweep(slow, {"gain": [0.5, 2.0], "n_readouts": [6, 10, 12]}, basis, 256,
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_sweep_leaves_only_whole_files_and_can_be_finished(tmp_path):
     path = tmp_path / "run"
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stderr=subprocess.DEVNULL)

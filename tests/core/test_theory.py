@@ -111,6 +111,7 @@ def quadrature_bias(system, noise_nodes=None):
     return finite_sample_bias(x, system.basis(nodes), weights)
 
 
+@pytest.mark.thorough
 def test_the_bias_is_delta_over_n():
     """E[C_N] - C over many data sets, against Delta / N, within what chance allows."""
     system = random_mixture(BASIS, n_active=8, n_readouts=3, seed=2)

@@ -47,6 +47,7 @@ def errors_of(design):
     return raw, algorithm_1
 
 
+@pytest.mark.thorough
 def test_algorithm_1_is_ten_times_nearer_the_true_total_than_raw_and_sobol_points_are_better():
     """One test, so that the data sets are computed once wherever it runs."""
     raw_sobol, algorithm_1_sobol = errors_of("sobol")

@@ -113,6 +113,7 @@ def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warnin
         infocap.estimate(u, x, basis, repeats=np.where(striped[:, None], again, np.nan))
 
 
+@pytest.mark.thorough
 def test_calibrate_finds_two_parameters_and_says_how_surely():
     """The estimates over fresh measurements scatter as the standard errors say; a value without an error is left out."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)

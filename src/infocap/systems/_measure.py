@@ -15,6 +15,11 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     """Return the readouts (samples, readouts) of a system at the inputs `u`.
 
     The seed goes to systems that take one.
+
+    >>> import numpy as np
+    >>> measure(lambda u: u**2, np.array([[1.0], [2.0]]))
+    array([[1.],
+           [4.]])
     """
     if not callable(system):
         raise ParameterError(f"`system={system!r}` must be a callable from inputs to readouts.")
@@ -31,7 +36,11 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
 
 
 def parameter_names(function: Any) -> Collection[str]:
-    """Return the names of a function's parameters; none where it has no signature."""
+    """Return the names of a function's parameters; none where it has no signature.
+
+    >>> list(parameter_names(lambda u, seed=None: u))
+    ['u', 'seed']
+    """
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
