@@ -166,26 +166,29 @@ assert np.array_equal(axes.lines[0].get_xdata(), measured.capacity)
 print(infocap.__file__)
 """
 
-# Tests that go through a table or a folder, or say what belongs there: each meets all six additions, and finds its
-# own among them.
+# Tests that go through a table or a folder, or say what belongs there; and those of the new family and method.
 ENUMERATING_TESTS = (
     "tests/core/test_house.py",
     "tests/core/test_families.py",
+    "tests/core/test_families.py::test_orthonormal_up_to_degree_50[wigner]",
     "tests/core/test_plugins.py",
-    "tests/apps/test_package.py",
+    "tests/core/test_sweep.py::test_every_result_is_what_probe_gives_alone[thresholded]",
+    "tests/core/test_growth.py::test_growth_costs_at_most_two_passes_over_the_rows[thresholded]",
+    "tests/core/test_sequences.py::test_raw_capacities_are_those_of_a_plain_loop_whatever_the_method[thresholded]",
+    "tests/core/test_golden.py::test_numpy_arrays",
     "tests/lab/test_catalogue.py::test_every_warning_says_what_to_do_after_its_last_semicolon",
     "tests/lab/test_catalogue.py::test_every_message_is_one_sentence_with_words_around_its_gaps",
     "tests/lab/test_catalogue.py::test_every_message_has_a_place_in_the_catalogue",
-    "tests/lab/test_catalogue.py::test_a_message_that_is_not_in_the_catalogue_is_one_that_is_handed_on",
     "tests/lab/test_catalogue.py::test_what_estimate_says_is_in_the_catalogue",
     "tests/lab/test_files.py::test_a_script_adds_a_reader_by_one_line",
-    "tests/core/test_sweep.py::test_every_result_is_what_probe_gives_alone",
-    "tests/core/test_growth.py::test_growth_costs_at_most_two_passes_over_the_rows",
-    "tests/core/test_sequences.py::test_raw_capacities_are_those_of_a_plain_loop_whatever_the_method",
-    "tests/core/test_golden.py::test_numpy_arrays",
     "tests/apps/test_docs.py::test_every_public_name_has_an_example",
     "tests/apps/test_docs.py::test_every_path_of_the_architecture_page_exists",
     "tests/apps/test_docs.py::test_every_function_and_table_of_the_architecture_page_exists",
+    "tests/apps/test_package.py::test_the_public_names_are_these",
+    "tests/apps/test_package.py::test_a_package_lists_what_it_offers_and_offers_what_it_lists",
+    "tests/apps/test_package.py::test_every_public_name_is_found_and_completed",
+    "tests/apps/test_package.py::test_importing_infocap_loads_nothing_heavy",
+    "tests/apps/test_package.py::test_layers_import_only_downwards",
 )
 
 
@@ -339,7 +342,7 @@ def copy_to(folder):
 
 def python(root, *words, cwd):
     """Run Python with the package of the copy."""
-    environment = os.environ | {"PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(root / "src")}
     return subprocess.run(
         [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True
     )
@@ -387,13 +390,9 @@ def test_all_additions_are_used_like_what_was_there(extended, tmp_path):
     assert Path(run.stdout.strip()).is_relative_to(root)
 
 
-def test_no_test_forbids_an_addition(extended):
+@pytest.mark.parametrize("folder", ["tests/core", "tests/lab", "tests/apps"])
+def test_no_test_forbids_an_addition(folder, extended):
     root, _ = extended
-    run = python(root, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ENUMERATING_TESTS, cwd=root)
+    tests = [test for test in ENUMERATING_TESTS if test.startswith(f"{folder}/")]
+    run = python(root, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=root)
     assert run.returncode == 0, run.stdout[-8000:]
-    assert (
-        "wigner"
-        in python(
-            root, "-m", "pytest", "-q", "--collect-only", "tests/core/test_families.py", cwd=root
-        ).stdout
-    )
