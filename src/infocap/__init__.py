@@ -69,5 +69,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, for completion in notebooks and terminals."""
-    return sorted(__all__)
+    """What the module holds and what it would import, for completion in notebooks and terminals."""
+    return sorted({*globals(), *__all__})
