@@ -98,7 +98,8 @@ nitpicky = True
 smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
-    (r"py:.*", r"infocap\.(typing|kernels|result\._target)\..*"),
+    (r"py:.*", r"infocap\.(typing|kernels|samples|workflow|result\._(target|analyses))\..*"),
+    (r"py:.*", r"infocap\.lab\.experiment\._measurement\..*"),
 ]  # names of inner modules, and of other packages
 
 
