@@ -13,7 +13,7 @@ from ._pipeline import conclude, gather_evidence
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._cost import forecast_cost as forecast_cost
-from ._cost import parse_memory_limit as parse_memory_limit
+from ._cost import make_engine as make_engine
 from ._evidence import choose_frame as choose_frame
 from ._evidence import gather as gather
 from ._evidence import square_sums as square_sums

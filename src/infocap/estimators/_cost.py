@@ -10,7 +10,8 @@ from .._threads import all_cores
 from ..basis import ProductBasis
 from ..diagnostics import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
-from ..samples import Engine, Samples, count_task_slots, cut_into_blocks
+from ..samples import Engine, Samples, choose_executor, count_task_slots, cut_into_blocks
+from ..typing import ArrayLike
 from ._method import Method
 
 # Floating-point operations per second that any machine in use can do.
@@ -109,6 +110,14 @@ def parse_memory_limit(memory: Any) -> int:
             f"`memory_limit={memory!r}` is less than 1 MB, too little for anything; give more."
         )
     return n_bytes
+
+
+def make_engine(u: ArrayLike, x: ArrayLike, executor: Any, memory_limit: Any) -> Engine:
+    """Return the engine that goes through the rows of u and x, as `estimate` was told to do it."""
+    chosen_executor = choose_executor(executor, u, x)
+    if memory_limit is None:
+        return Engine(chosen_executor)
+    return Engine(chosen_executor, parse_memory_limit(memory_limit))
 
 
 @dataclass(frozen=True)

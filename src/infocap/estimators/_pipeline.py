@@ -25,12 +25,11 @@ from ..samples import (
     ColumnStatistics,
     Engine,
     Samples,
-    choose_executor,
     omit_missing_rows,
     scan_columns,
 )
 from ..typing import ArrayLike, Floats, Integers
-from ._cost import MIN_FLOPS_PER_SECOND, fit_into_memory, parse_memory_limit
+from ._cost import MIN_FLOPS_PER_SECOND, fit_into_memory, make_engine
 from ._evidence import Evidence, gather
 from ._method import Estimate, Estimator, Method
 from ._methods import METHODS
@@ -121,8 +120,7 @@ def gather_evidence(
         repeats=repeats,
         washout=washout,
     )
-    n_bytes = None if memory_limit is None else parse_memory_limit(memory_limit)
-    engine = Engine(choose_executor(executor, u, x), n_bytes)
+    engine = make_engine(u, x, executor, memory_limit)
     return evidence_from_samples(samples, engine, constant, nan_policy, method=None)
 
 

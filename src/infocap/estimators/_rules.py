@@ -81,7 +81,9 @@ def threshold_richardson(
         further_remedy = ""
     else:
         threshold = evidence.zero_capacity_bound
-        further_remedy = ", or pass `bound='data'` for the bound mean(leverage·y²)/N"
+        further_remedy = (
+            ", or pass `method_options=dict(bound='data')` for the bound mean(leverage·y²)/N"
+        )
     is_zero = evidence.raw <= threshold
     capacity = np.where(is_zero, 0.0, np.maximum(evidence.extrapolated, 0.0))
     checks = _check_thresholds(threshold, further_remedy)

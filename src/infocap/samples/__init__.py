@@ -5,7 +5,6 @@ for `Samples.prepared`. Then `Engine.fold` computes anything that is a sum over 
 names serve readers of files and checks of data: a `Table` reads one array from anywhere.
 """
 
-from ._dask import is_dask_client
 from ._domain import check_domain, suggest_domain
 from ._engine import Engine
 from ._executors import choose_executor, count_task_slots, plain_executor
@@ -31,7 +30,6 @@ __all__ = [
     "count_task_slots",
     "cut_into_blocks",
     "density_ratios",
-    "is_dask_client",
     "is_of_several_runs",
     "omit_missing_rows",
     "plain_executor",

@@ -307,7 +307,7 @@ def _weaknesses(
     if without_errors:
         yield Check(
             f"there are no error bars for {join_names(without_errors)}, so no intervals of the differences; use "
-            "the method 'control-variate', or another with `jackknife=16`."
+            "the method 'control-variate', or another with `method_options=dict(jackknife=16)`."
         )
     unreliable = [name for name, result in zip(names, results, strict=True) if result.unreliable]
     if unreliable:

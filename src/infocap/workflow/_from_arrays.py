@@ -15,10 +15,10 @@ from ..estimators import (
     conclude,
     evidence_from_samples,
     find_method,
-    parse_memory_limit,
+    make_engine,
 )
 from ..result import CapacityResult
-from ..samples import Engine, Samples, choose_executor
+from ..samples import Samples
 from ..typing import ArrayLike
 from ._choose import choose_basis, note_about_choice
 from ._provenance import with_provenance
@@ -79,7 +79,5 @@ def gather_from_arrays(
         repeats=options.repeats,
         washout=options.washout,
     )
-    executor = choose_executor(options.executor, u, x)
-    limit = None if options.memory_limit is None else parse_memory_limit(options.memory_limit)
-    engine = Engine(executor, limit)
+    engine = make_engine(u, x, options.executor, options.memory_limit)
     return evidence_from_samples(samples, engine, options.constant, options.nan_policy, method)

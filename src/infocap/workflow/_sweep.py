@@ -28,7 +28,7 @@ from ..designs import block_count
 from ..errors import DataError, ParameterError
 from ..estimators import Estimator
 from ..result import CapacityResult, load_result
-from ..samples import choose_executor, is_dask_client
+from ..samples import choose_executor, plain_executor
 from ..typing import Floats, System
 from ._estimate import probe
 
@@ -284,9 +284,8 @@ def _run(
         for number, point in missing.items():
             yield number, measure(point)
         return
-    if is_dask_client(executor):
-        executor = executor.get_executor(pure=False)
-    futures = {executor.submit(measure, point): number for number, point in missing.items()}
+    submit = plain_executor(executor).submit
+    futures = {submit(measure, point): number for number, point in missing.items()}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()

@@ -70,8 +70,8 @@ def _refuse_different(paths: list[Path], recordings: list[Recording]) -> None:
     for name in DESCRIPTIONS:
         described[name] = [getattr(recording, name) for recording in recordings]
     for what, values in described.items():
-        told = [(path, value) for path, value in zip(paths, values, strict=True) if value]
-        for (path, value), (other, other_value) in pairwise(told):
+        described_by = [(path, value) for path, value in zip(paths, values, strict=True) if value]
+        for (path, value), (other, other_value) in pairwise(described_by):
             if value != other_value:
                 raise DataError(
                     f"{what} is {value!r:.80} in {path} and {other_value!r:.80} in {other}; "
