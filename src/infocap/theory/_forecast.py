@@ -1,4 +1,4 @@
-"""How well a total will be known from N samples, before they are measured (docs/choosing.md derives it)."""
+"""How well a total will be known from N samples, before they are measured (docs/howto/choose-n.md derives it)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from ..typing import Floats
 
 # More samples than this are not recommended: a lower degree or less noise helps sooner.
 MAX_SAMPLES = 2**24
-# With fewer samples per function, error bars are several times too long (docs/choosing.md).
+# With fewer samples per function, error bars are several times too long (docs/howto/choose-n.md).
 SAMPLES_PER_FUNCTION = 4
 # With fewer samples per function, the total is a sum of what is shown, and no formula holds.
 MIN_SAMPLES_PER_FUNCTION = 2
@@ -23,7 +23,7 @@ SAMPLES_PER_READOUT = 4
 LARGE_FOURTH_MOMENT = 100.0
 # So many samples are needed for each unit of it.
 SAMPLES_PER_FOURTH_MOMENT = 10
-# The scatter exceeds that of normal residuals by at most this factor (measured, docs/choosing.md).
+# The scatter exceeds that of normal residuals by at most this factor (measured, docs/howto/choose-n.md).
 MAX_SCATTER_RATIO = 1.5
 # Shares of the bias that remain when it is taken off, typically and at most (measured on Sobol points).
 TYPICAL_REMAINING_BIAS = 0.01
@@ -123,7 +123,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     `unexplained` is the share of the readouts' independent directions that noise and functions outside the basis
     take: 1 - total / (n_readouts + 1). The error of the total grows at most in proportion to it, so with one half, the
     default, pure noise is at most twice as bad as foreseen. Where functions outside the basis are the larger part, and
-    not noise, errors up to three times the high end were seen (docs/choosing.md).
+    not noise, errors up to three times the high end were seen (docs/howto/choose-n.md).
 
     >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
     8192
