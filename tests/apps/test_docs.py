@@ -47,28 +47,13 @@ NOT_CODE = (
     "{eval-rst}",
     "{include}",
 )
-SLOW = ("lab.md", "photonics.md", "howto/matlab.md")  # their commands take many seconds
-LIBRARIES = {
-    "howto/pyvisa.md": "pyvisa_sim",
-    "howto/pymeasure.md": "pymeasure",
-    "howto/qcodes.md": "qcodes",
-}
+SLOW = ("lab.md", "photonics.md")  # their commands take many seconds
+# Libraries of instruments, each with what its example in howto/instruments.md needs.
+LIBRARIES = {"pyvisa": "pyvisa_sim", "pymeasure": "pymeasure", "qcodes": "qcodes"}
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
     "compare.md": ("run.nc", "other.nc"),
-    "files.md": (
-        "run.db",
-        "plan.toml",
-        "inputs.csv",
-        "readouts.csv",
-        "lab.h5",
-        "lab.mat",
-        "lab.npz",
-        "monday.nc",
-        "tuesday.nc",
-    ),
+    "files.md": ("messy", "lab.npz", "monday.nc", "tuesday.nc"),
     "report.md": ("result.nc",),
-    "howto/have-a-file.md": ("messy",),
-    "howto/matlab.md": ("lab.mat",),
     "howto/share.md": ("result.nc",),
     "howto/mistakes.md": ("slipped.nc",),
 }
@@ -126,7 +111,6 @@ def console(commands, folder):
 @pytest.fixture(scope="session")
 def laboratory(tmp_path_factory):
     """The files that the pages take for granted, small ones."""
-    h5py, scipy_io = pytest.importorskip("h5py"), pytest.importorskip("scipy.io")
     folder = tmp_path_factory.mktemp("laboratory")
     plan = infocap.lab.Plan(n_inputs=2, max_degree=4, n_samples=256, seed=1)
     device = infocap.systems.RandomFeatures(2, 12, noise=0.01)
@@ -144,9 +128,6 @@ def laboratory(tmp_path_factory):
     u, x = recording.inputs, recording.readouts
     for name, day in (("monday.nc", slice(0, 100)), ("tuesday.nc", slice(100, 256))):
         infocap.Recording(u[day], x[day], recording.design_index[day]).save(folder / name)
-    with h5py.File(folder / "lab.h5", "w") as file:
-        file["run1/voltages"], file["run1/spectra"] = u, x
-    scipy_io.savemat(folder / "lab.mat", {"voltages": u, "spectra": x, "data": {"u": u, "y": x}})
     np.savez(folder / "lab.npz", v1=u[:, 0], v2=u[:, 1], spectrum1=x[:, :6], spectrum2=x[:, 6:])
     (folder / "messy").mkdir()
     for write in (
@@ -177,21 +158,40 @@ def desk(laboratory, tmp_path, monkeypatch):
     plt.close("all")
 
 
+def library_of(block):
+    """The library of instruments that an example imports, if any; such an example stands alone."""
+    for library in LIBRARIES:
+        if re.search(rf"^(import|from) {library}\b", block, flags=re.MULTILINE):
+            return library
+    return None
+
+
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_the_python_of_a_page_runs(page, desk, request):
+    desk(page)
+    names = {}
+    for block in blocks(DOCS / page, "python"):
+        if library_of(block):
+            continue
+        if "import torch" in block:
+            request.getfixturevalue("torch")
+        exec(compile(block, page, "exec"), names)
+
+
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning:qcodes", "ignore::DeprecationWarning:pymeasure"
 )
 @pytest.mark.parametrize(
-    "page", pages_with("python", ("howto/qcodes.md",))
-)  # QCoDeS is large: make test-slow has it
-def test_the_python_of_a_page_runs(page, desk, request):
-    if page in LIBRARIES and importlib.util.find_spec(LIBRARIES[page]) is None:
-        absent(LIBRARIES[page])
+    "library",  # QCoDeS is large: make test-slow has it
+    ["pyvisa", "pymeasure", pytest.param("qcodes", marks=pytest.mark.slow)],
+)
+def test_the_example_of_a_library_of_instruments_runs(library, desk):
+    if importlib.util.find_spec(LIBRARIES[library]) is None:
+        absent(LIBRARIES[library])
+    page = "howto/instruments.md"
     desk(page)
-    names = {}
-    for block in blocks(DOCS / page, "python"):
-        if "import torch" in block:
-            request.getfixturevalue("torch")
-        exec(compile(block, page, "exec"), names)
+    (example,) = [block for block in blocks(DOCS / page, "python") if library_of(block) == library]
+    exec(compile(example, page, "exec"), {})
 
 
 @pytest.mark.parametrize("page", pages_with("console", SLOW))
@@ -354,7 +354,9 @@ def test_other_languages_find_what_their_page_names(laboratory):
         assert result["weights"].shape == (13, len(result["capacity"]))
         assert result["index"].shape == (len(result["capacity"]), 2)
         for language in ("matlab", "julia", "r"):
-            (block,) = blocks(DOCS / "howto" / "other-languages.md", language)
+            *_, block = blocks(
+                DOCS / "howto" / "other-languages.md", language
+            )  # the one that reads
             named = set(re.findall(r'"/?(\w+)"', block)) - {"CommentStyle", "standard_error"}
             assert named <= {*result, *recording, *result.attrs}, language
             assert "comment" in block.lower()

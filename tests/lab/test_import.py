@@ -349,7 +349,7 @@ def test_the_preview_shows_what_becomes_what_before_anything_is_written(desk, ma
 
 
 def test_the_page_shows_the_preview_that_is_printed(desk):
-    page = (Path(__file__).parents[2] / "docs/howto/have-a-file.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/files.md").read_text(encoding="utf-8")
     shown = re.search(r"^```text\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[1]
     assert command("import", "--preview", *write_european(desk)).output.startswith(shown)
 
