@@ -54,7 +54,8 @@ LIBRARIES = {
     "howto/qcodes.md": "qcodes",
 }
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
-    "compare.md": ("run.nc", "other.nc"),
+    "cluster.md": ("run.nc",),
+    "compare.md": ("result.nc", "other.nc"),
     "files.md": (
         "run.db",
         "plan.toml",
@@ -66,7 +67,6 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
         "monday.nc",
         "tuesday.nc",
     ),
-    "report.md": ("result.nc",),
     "howto/have-a-file.md": ("messy",),
     "howto/matlab.md": ("lab.mat",),
     "howto/share.md": ("result.nc",),
