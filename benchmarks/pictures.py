@@ -1,4 +1,4 @@
-"""The pictures of docs/estimators.md (error against N, calibration, false and missed functions) and docs/report.md.
+"""The pictures of docs/estimators.md (error against N, calibration, false and missed functions) and docs/howto/share.md.
 
 ``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png, report.png and
 demand-supply.png.

@@ -51,9 +51,9 @@ SLOW = ("lab.md", "photonics.md")  # their commands take many seconds
 # Libraries of instruments, each with what its example in howto/instruments.md needs.
 LIBRARIES = {"pyvisa": "pyvisa_sim", "pymeasure": "pymeasure", "qcodes": "qcodes"}
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
-    "compare.md": ("run.nc", "other.nc"),
+    "cluster.md": ("run.nc",),
+    "compare.md": ("result.nc", "other.nc"),
     "files.md": ("messy", "lab.npz", "monday.nc", "tuesday.nc"),
-    "report.md": ("result.nc",),
     "howto/share.md": ("result.nc",),
     "howto/mistakes.md": ("slipped.nc",),
 }
