@@ -160,7 +160,7 @@ def test_explicit_terms_pickles_and_subsets():
     assert pickle.loads(pickle.dumps(basis)).labels == basis.labels
     some = basis.subset(np.array([0, 1]))
     assert (some.memory, some.labels) == (5, ["1", "P1(u1[t])"])
-    assert some.places(basis).tolist() == [0, 1]
+    assert some.positions_in(basis).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("family", ["fourier", "bernoulli", "chebyshev"])

@@ -235,7 +235,7 @@ def test_every_sample_counts_once_however_long_the_halves_are(n_groups):
         c += len(rows) * half.coefficients + phi[rows].T @ e
         gram += len(rows) * half.coefficients.T @ half.coefficients
         gram += z[rows].T @ e + e.T @ z[rows] - e.T @ e
-    c = c[fit.dictionary.places(BASIS) >= 0] / 600
+    c = c[fit.dictionary.positions_in(BASIS) >= 0] / 600
     expected = np.sum(c @ np.linalg.inv(gram / 600) * c, axis=1)
     capacity = np.sum(second_order(evidence, fit, edges).coordinates ** 2, axis=1)
     assert_allclose(capacity, expected, rtol=1e-10, atol=1e-12)

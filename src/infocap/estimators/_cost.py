@@ -147,13 +147,13 @@ class _MemoryNeeds:
         """Bytes of what belongs to each row and stays in memory."""
         samples = self.samples
         n_bytes = 0.0
-        for values in (samples.time, samples.root_weights):
+        for values in (samples.time, samples.sqrt_sample_weight):
             if values is not None:
                 n_bytes += N_COPIES_PER_ROW * values.nbytes
         if samples.repeats is not None:
             n_numbers = samples.n_samples * samples.x.shape[1]
             n_bytes += N_COPIES_OF_REPEATS * BYTES_PER_NUMBER * n_numbers
-        if samples.n_dropped:
+        if samples.n_omitted_rows:
             n_bytes += BYTES_PER_SAMPLE * samples.n_samples
         return n_bytes
 

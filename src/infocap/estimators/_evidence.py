@@ -252,7 +252,7 @@ def choose_frame(samples: Samples, column_statistics: ColumnStatistics) -> Frame
     """
     if column_statistics.sample.shape[0] < MIN_SAMPLES_PER_READOUT * samples.n_columns:
         return None
-    x = samples.centred(column_statistics.sample)
+    x = samples.prepare(column_statistics.sample)
     xp = array_namespace(x)
     if samples.constant:
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
@@ -286,7 +286,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             if not is_on_host(z):
                 z = contiguous(z.T).T  # the order in which a card multiplies fastest
             gram = gram + z.T @ z
-            yield samples.inputs(first, last), samples.weighted(z, first)
+            yield samples.inputs(first, last), samples.apply_weights(z, first)
 
     projection = samples.basis.project(tiles())
     if not is_on_host(gram):
@@ -308,7 +308,7 @@ def _summary(samples: Samples, start: int, stop: int) -> Summary:
 def square_sums(samples: Samples, start: int, stop: int) -> Floats:
     """Return the sum of y² of every target over some rows, (terms,)."""
     u = samples.inputs(start, stop)
-    return samples.basis.sum_over(u, samples.weights(start, stop), power=2)
+    return samples.basis.sum_over_samples(u, samples.sample_weight(start, stop), power=2)
 
 
 def _leverages(samples: Samples, start: int, stop: int, **whitener: Any) -> list[Floats]:
@@ -331,10 +331,10 @@ def _leverage_power(samples: Samples, start: int, stop: int, **whitener: Any) ->
 def _leverage_squares(samples: Samples, start: int, stop: int, **whitener: Any) -> Floats:
     """Return the sum of leverage times y² of every target over some rows, (terms,)."""
     (leverage,) = _leverages(samples, start, stop, **whitener)
-    weights = samples.weights(start, stop)
+    weights = samples.sample_weight(start, stop)
     if weights is not None:
         leverage = leverage * weights
-    return samples.basis.sum_over(samples.inputs(start, stop), leverage, power=2)
+    return samples.basis.sum_over_samples(samples.inputs(start, stop), leverage, power=2)
 
 
 def row_blocks(samples: Samples, start: int, stop: int) -> list[tuple[int, int]]:

@@ -170,7 +170,7 @@ def _prepare_selection(evidence: Evidence, edges: Integers) -> _FitSelection:
     values, readouts = zip(*sums.heldout, strict=True)
     return _FitSelection(
         dictionary=dictionary,
-        places=evidence.basis.places(dictionary),
+        places=evidence.basis.positions_in(dictionary),
         sums=sums,
         n_constant=int(evidence.samples.constant),
         half_shares=(middle / n, 1 - middle / n),
@@ -386,7 +386,7 @@ def iterate_pieces(
         last = min(first + step, stop)
         u = samples.inputs(first, last)
         memory = basis.values(u, memory)
-        values = samples.weighted(memory.T, first).T
+        values = samples.apply_weights(memory.T, first).T
         yield Piece(first, u, values, samples.readouts(first, last, **whitener))
 
 

@@ -144,8 +144,8 @@ def _is_low_discrepancy(samples: Samples, engine: Engine) -> bool:
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
     """Return the sums of y and of y² over some rows, with weights w and w²: (2, terms)."""
     u = samples.inputs(start, stop)
-    weights = samples.weights(start, stop)
+    weights = samples.sample_weight(start, stop)
     squared_weights = None if weights is None else weights**2
-    sums = basis.sum_over(u, weights)
-    powers = basis.sum_over(u, squared_weights, power=2)
+    sums = basis.sum_over_samples(u, weights)
+    powers = basis.sum_over_samples(u, squared_weights, power=2)
     return np.array([sums, powers])

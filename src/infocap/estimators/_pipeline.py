@@ -141,7 +141,7 @@ def evidence_from_samples(
         engine = fit_into_memory(engine, samples, constant, method)
     with all_cores() as n_cores, np.errstate(under="ignore"):  # readouts near 1e-310 are valid
         statistics = scan_columns(samples, engine)
-        samples = samples.prepared(statistics, constant)
+        samples = samples.choose_preparation(statistics, constant)
         _refuse_impossible_job(samples)
         findings = _start_data_checks(samples, statistics, n_cores)
         evidence = replace(gather(samples, engine, statistics), data_findings=findings)
@@ -383,7 +383,7 @@ def _analyse_repeats(samples: Samples) -> tuple[Repeats | None, Integers | None]
     first = samples.x.read(0, samples.n_samples, on_host=True)
     measured_once = None if is_repeated.all() else first[~is_repeated]
     options: dict[str, Any] = {"measured_once": measured_once}
-    weights = samples.weights(0, samples.n_samples)
+    weights = samples.sample_weight(0, samples.n_samples)
     if weights is not None:
         options["weights"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
     with warnings.catch_warnings():

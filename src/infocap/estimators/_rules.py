@@ -185,7 +185,7 @@ def surrogate(
     array([0.  , 0.84, 0.  , 0.16, 0.  ])
     """
     n_surrogates = require_whole_number("n_surrogates", n_surrogates, 1)
-    if evidence.samples.root_weights is not None:
+    if evidence.samples.sqrt_sample_weight is not None:
         raise ParameterError(
             "method 'surrogate' shuffles samples and takes no weights; use another method."
         )

@@ -163,7 +163,7 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: Job) -> _Rows:
     if job.basis is None:
         all_functions = phi[:0, :]
     else:
-        all_functions = samples.weighted(job.basis.values(piece.inputs).T, piece.first).T
+        all_functions = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
     return _Rows(
         controls=phi,
         functions=rows_at(phi, job.places),

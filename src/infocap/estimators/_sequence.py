@@ -162,7 +162,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     fits = [fit for fit in all_fits if fit is not None]
     if len(fits) < len(all_fits):
         return None
-    places = basis.places(controls)
+    places = basis.positions_in(controls)
     whole, *without = fits
     count = len(without)
     root, _ = inverse_root(whole.gram)

@@ -1,7 +1,7 @@
 """The rows of a data set (`Samples`), and the one way through them (`Engine.fold`).
 
 `Samples.of` takes what users pass to `estimate`; `scan_columns` describes every column, and prepares
-for `Samples.prepared`. Then `Engine.fold` computes anything that is a sum over rows. The other
+for `Samples.choose_preparation`. Then `Engine.fold` computes anything that is a sum over rows. The other
 names serve readers of files and checks of data: a `Table` reads one array from anywhere.
 """
 

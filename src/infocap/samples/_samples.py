@@ -65,9 +65,9 @@ class Samples:
     first_row: int = 0  # where a part begins in the whole
     time: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
     epoch_of_row: Integers | None = None  # stretch of the acquisition that each row is in
-    root_weights: Floats | None = None
+    sqrt_sample_weight: Floats | None = None
     repeats: Table | None = None  # readouts measured again, NaN in rows that were not repeated
-    n_dropped: int = 0  # rows that were left out
+    n_omitted_rows: int = 0  # rows that were left out
     history: int = 0  # rows of `u` in front of the first sample of every run of a sequence
     runs: Integers | None = None  # first sample of each run, where there are several
 
@@ -179,7 +179,7 @@ class Samples:
             samples = replace(samples, time=times, epoch_of_row=epochs_of_rows(times))
         if sample_weight is not None:
             weights = density_ratios(sample_weight, n_samples)
-            samples = replace(samples, root_weights=np.sqrt(weights))
+            samples = replace(samples, sqrt_sample_weight=np.sqrt(weights))
         if repeats is not None:
             table = table_of_repeats(repeats, readouts.shape, complex_as)
             samples = replace(samples, repeats=table)
@@ -200,7 +200,7 @@ class Samples:
         """Whether no row has to be read from a file or computed elsewhere."""
         return self.u.in_memory and self.x.in_memory
 
-    def prepared(self, look: ColumnStatistics, constant: bool) -> Samples:
+    def choose_preparation(self, look: ColumnStatistics, constant: bool) -> Samples:
         """Choose the channels, a shift and a scale, from statistics of all rows (`scan_columns`).
 
         Without the constant readout, centring would change the space that the readouts span, so
@@ -240,9 +240,11 @@ class Samples:
             n_total=len(rows),
             time=times,
             epoch_of_row=None if times is None else epochs_of_rows(times),
-            root_weights=None if self.root_weights is None else self.root_weights[rows],
+            sqrt_sample_weight=None
+            if self.sqrt_sample_weight is None
+            else self.sqrt_sample_weight[rows],
             repeats=None if self.repeats is None else self.repeats.select_rows(rows),
-            n_dropped=self.n_samples - len(rows),
+            n_omitted_rows=self.n_samples - len(rows),
         )
 
     def slice_rows(self, start: int, stop: int) -> Samples:
@@ -252,7 +254,7 @@ class Samples:
         """
         first_input, last_input = self.input_rows(start, stop, self.history)
         epochs = self.epoch_of_row
-        root_weights = self.root_weights
+        sqrt_sample_weight = self.sqrt_sample_weight
         return replace(
             self,
             u=self.u.slice_rows(first_input, last_input),
@@ -260,7 +262,9 @@ class Samples:
             first_row=self.first_row + start,
             time=None,
             epoch_of_row=None if epochs is None else epochs[start:stop],
-            root_weights=None if root_weights is None else root_weights[start:stop],
+            sqrt_sample_weight=None
+            if sqrt_sample_weight is None
+            else sqrt_sample_weight[start:stop],
             repeats=None,
             runs=None,
         )
@@ -309,17 +313,17 @@ class Samples:
             # The result is computed in place: this is where the time of a small job goes.
             out = np.empty((len(block), self.n_columns))
             out[:, : self.constant] = 1.0
-            self.centred(block, mean, out=out[:, self.constant :])
-            return self.weighted(out, start)
-        out = self.centred(block, mean)
+            self.prepare(block, mean, out=out[:, self.constant :])
+            return self.apply_weights(out, start)
+        out = self.prepare(block, mean)
         if whitening is not None:
             out = out @ to_library_of(whitening, out)
         if self.constant:
             xp = array_namespace(block)
             out = xp.concat([xp.ones_like(out[:, :1]), out], axis=1)
-        return self.weighted(out, start)
+        return self.apply_weights(out, start)
 
-    def centred(self, block: Any, mean: Floats | float = 0.0, out: Floats | None = None) -> Any:
+    def prepare(self, block: Any, mean: Floats | float = 0.0, out: Floats | None = None) -> Any:
         """Prepare rows of the table of readouts, without the constant and without weights.
 
         `mean`, in units of prepared readouts, is subtracted. The result goes into `out` where that
@@ -340,22 +344,22 @@ class Samples:
             block = block * self.scale
         return np.subtract(block, self.shift * self.scale + mean, out=out)
 
-    def weighted(self, block: Any, start: int) -> Any:
+    def apply_weights(self, block: Any, start: int) -> Any:
         """Return values at the rows from `start` on, times the roots of the weights."""
-        if self.root_weights is None:
+        if self.sqrt_sample_weight is None:
             return block
-        roots = self.root_weights[start : start + block.shape[0], None]
+        roots = self.sqrt_sample_weight[start : start + block.shape[0], None]
         return block * to_library_of(roots, block)
 
     def targets(self, start: int, stop: int) -> Iterator[Any]:
         """Yield values of the basis, times the roots of weights, in blocks (terms, samples)."""
-        for y in self.basis.blocks(self.inputs(start, stop)):
-            yield self.weighted(y.T, start).T
+        for y in self.basis.value_blocks(self.inputs(start, stop)):
+            yield self.apply_weights(y.T, start).T
             start += y.shape[1]
 
-    def weights(self, start: int, stop: int) -> Floats | None:
+    def sample_weight(self, start: int, stop: int) -> Floats | None:
         """Return the weights of the rows `start` to `stop`; None when all are 1."""
-        return None if self.root_weights is None else self.root_weights[start:stop] ** 2
+        return None if self.sqrt_sample_weight is None else self.sqrt_sample_weight[start:stop] ** 2
 
 
 def _refuse_unequal_lengths(u_shape: tuple[int, int], x_shape: tuple[int, int]) -> None:

@@ -265,7 +265,7 @@ def compare(
                 f"{device_names[0]} is about {_inputs(first)}, {name} about {_inputs(basis)}: their capacities are of "
                 "different functions and cannot be compared; estimate both with the same family and domain."
             )
-    places = np.array([first.places(result.basis) for result in compared])
+    places = np.array([first.positions_in(result.basis) for result in compared])
     places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
     common = tuple(map(_restricted, compared, places))
     checks = tuple(_weaknesses(device_names, compared, common))

@@ -58,7 +58,7 @@ def convergence(
     engine = Engine()
     samples = Samples.of(u, x, basis)
     look = scan_columns(samples, engine)
-    samples = samples.prepared(look, constant=True)
+    samples = samples.choose_preparation(look, constant=True)
     n_samples = samples.n_samples
     maximum = samples.n_columns
     if sizes is None:

@@ -270,7 +270,7 @@ def _search(
     while True:
         terms = sort_terms(families, list_terms(families, windows))
         basis = DelayedBasis(families, terms, memory=memory)
-        others = np.flatnonzero(basis.places(found) < 0)
+        others = np.flatnonzero(basis.positions_in(found) < 0)
         p_values, unexplained, faint = _test(evidence, basis, found, others)
         gain = rounds[-1].unexplained - unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
@@ -358,5 +358,5 @@ def _residual_sums(
         residuals = (z - phi.T @ to_library_of(c, z)) @ to_library_of(root, z)
         square = to_numpy(array_namespace(residuals).sum(residuals * residuals, axis=1))
         total[:, :-1] += to_numpy(samples.basis.project([(u, residuals)]))
-        total[:, -1] += samples.basis.sum_over(u, square, power=2)
+        total[:, -1] += samples.basis.sum_over_samples(u, square, power=2)
     return total

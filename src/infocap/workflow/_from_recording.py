@@ -173,7 +173,7 @@ def _spread(recording: Recording, complex_as: str | None) -> Floats:
     """The standard deviation of each readout over the samples, from equally spaced rows without missing values."""
     table = Table(recording.readouts, "readouts", complex_as)
     places = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
-    values = table.take(np.unique(places.astype(int)))
+    values = table.read_rows(np.unique(places.astype(int)))
     # Differences from the first row lose no digits to an offset.
     differences = values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0)
     return np.ma.masked_invalid(differences).std(axis=0).filled(0.0)
