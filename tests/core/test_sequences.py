@@ -376,7 +376,7 @@ def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, mon
     u, x, basis = recorded
     whole = infocap.estimate(u, x, basis, washout=50)
     there = infocap.estimate(xp.asarray(u), xp.asarray(x), basis, washout=50)
-    monkeypatch.setattr("infocap.estimators._sequence.STRETCH_BYTES", 0)
+    monkeypatch.setattr("infocap.estimators._sequence.MAX_BYTES_OF_STRETCH_SUMS", 0)
     twice = infocap.estimate(u, x, basis, washout=50)
     for other in (there, twice):
         assert_allclose(other.unbiased, whole.unbiased, atol=1e-10)

@@ -200,14 +200,14 @@ class Samples:
         """Whether no row has to be read from a file or computed elsewhere."""
         return self.u.in_memory and self.x.in_memory
 
-    def choose_preparation(self, look: ColumnStatistics, constant: bool) -> Samples:
+    def choose_preparation(self, statistics: ColumnStatistics, constant: bool) -> Samples:
         """Choose the channels, a shift and a scale, from statistics of all rows (`scan_columns`).
 
         Without the constant readout, centring would change the space that the readouts span, so
         only the scale is set.
         """
-        low = look.low
-        high = look.high
+        low = statistics.low
+        high = statistics.high
         in_use = (low != 0) | (high != 0)
         if constant:
             # Halves are subtracted, because the difference of the largest numbers overflows.
@@ -219,7 +219,7 @@ class Samples:
             raise DataError(
                 "x has no channel that changes between samples; check that the device was on."
             )
-        shift = look.typical[in_use] if constant else np.zeros(np.count_nonzero(in_use))
+        shift = statistics.typical[in_use] if constant else np.zeros(np.count_nonzero(in_use))
         return replace(
             self,
             channels=np.flatnonzero(in_use),

@@ -26,13 +26,12 @@ from ..errors import Check, DataError, DataWarning, warn
 from ..estimators import (
     MIN_SAMPLES_PER_CONTROL,
     Evidence,
+    control_sums,
     fit_least_squares,
     gather_evidence,
-    inverse_root,
     iterate_pieces,
-    products,
 )
-from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg
+from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg, effective_directions
 from ..result import CapacityResult
 from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
@@ -312,20 +311,24 @@ def _test(
     """
     samples = evidence.samples
     engine = evidence.engine
-    sum_products = partial(products, **evidence.whitener)
-    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_products))
+    sum_controls = partial(control_sums, **evidence.whitener)
+    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_controls))
     if fit is None:
         raise DataError(
             "some functions found are the same on these samples; draw another sequence, or a longer one."
         )
-    c, residual_covariance, gram = fit
-    root, _ = inverse_root(gram)
-    covariance = root.T @ residual_covariance @ root
+    covariance = fit.whitening.T @ fit.residual_covariance @ fit.whitening
     unexplained = float(np.trace(covariance))
 
     # The fit has taken its share of the residuals.
     freedom_of_samples = evidence.n_samples - len(found)
-    sum_residuals = partial(_residual_sums, found=found, c=c, root=root, **evidence.whitener)
+    sum_residuals = partial(
+        _residual_sums,
+        found=found,
+        c=fit.c,
+        whitening_of_gram=fit.whitening,
+        **evidence.whitener,
+    )
     sums = engine.fold(replace(samples, basis=basis), sum_residuals)
     means = sums[others] / freedom_of_samples
     capacity = np.sum(means[:, :-1] ** 2, axis=1)
@@ -333,7 +336,7 @@ def _test(
 
     # Without capacity, the squares of a function's means over their bias follow a chi-squared distribution, with the
     # effective number of directions of the residuals (Satterthwaite).
-    directions = unexplained**2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR)
+    directions = effective_directions(covariance)
     variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
     p_values = scipy.special.chdtrc(
         directions, directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
@@ -349,14 +352,17 @@ def _residual_sums(
     *,
     found: DelayedBasis,
     c: Floats,
-    root: Floats,
-    **frame: Any,
+    whitening_of_gram: Floats,
+    **whitener: Any,
 ) -> Floats:
     """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
-    total = np.zeros((len(samples.basis), root.shape[1] + 1))
-    for _, u, phi, z in iterate_pieces(samples, start, stop, found, **frame):
-        residuals = (z - phi.T @ to_library_of(c, z)) @ to_library_of(root, z)
-        square = to_numpy(array_namespace(residuals).sum(residuals * residuals, axis=1))
-        total[:, :-1] += to_numpy(samples.basis.project([(u, residuals)]))
-        total[:, -1] += samples.basis.sum_over_samples(u, square, power=2)
+    total = np.zeros((len(samples.basis), whitening_of_gram.shape[1] + 1))
+    for piece in iterate_pieces(samples, start, stop, found, **whitener):
+        u = piece.inputs
+        z = piece.z
+        residuals = z - piece.phi.T @ to_library_of(c, z)
+        e = residuals @ to_library_of(whitening_of_gram, z)
+        e_power = to_numpy(array_namespace(e).sum(e * e, axis=1))
+        total[:, :-1] += to_numpy(samples.basis.project([(u, e)]))
+        total[:, -1] += samples.basis.sum_over_samples(u, e_power, power=2)
     return total
