@@ -16,7 +16,7 @@ from ._sources import in_memory, read_in_place, sent_as_name
 
 # Rows that are read at a time where rows from all over a table are picked.
 ROWS_PER_PICK = 4096
-NUMERIC_KINDS = "fiub"
+REAL_KINDS = "fiub"
 COMPLEX_KIND = "c"
 # Kinds of cells that may be numbers: Python objects, and words that can be converted.
 CONVERTIBLE_KINDS = "OUS"
@@ -288,7 +288,7 @@ class Table:
                 f"{self.name} is complex ({dtype}); say what is measured: {self._complex_remedy()} "
                 "as channels."
             )
-        if not is_complex and dtype.kind not in NUMERIC_KINDS + CONVERTIBLE_KINDS:
+        if not is_complex and dtype.kind not in REAL_KINDS + CONVERTIBLE_KINDS:
             raise DataError(f"{self.name} holds {dtype}; give numbers.")
         names = _labels_of_columns(self.source)
         if is_complex and self.complex_as == "split":

@@ -16,7 +16,7 @@ from ..result import CapacityResult, Drift, Factors
 from ..samples import LabelledRows, Table
 from ..typing import ArrayLike, Floats
 from ._choose import choose_basis, note_about_choice
-from ._from_arrays import EstimateOptions, gather_from_arrays
+from ._from_arrays import EstimateOptions
 from ._growth import growth_of_total
 from ._provenance import with_provenance
 
@@ -55,7 +55,7 @@ def estimate_recording(
     chosen = {name: value for name, value in options.items() if value is not None}
     estimate_options = replace(estimate_options, **(rows | chosen))
 
-    evidence = gather_from_arrays(u, x, basis, estimate_options)
+    evidence = estimate_options.gather(u, x, basis)
     method_options = estimate_options.method_options
     result = conclude(evidence, estimate_options.method, method_options)
 

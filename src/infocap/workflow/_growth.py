@@ -20,7 +20,7 @@ from ..typing import Integers
 # Four times as many samples halve an error bar, so that neighbouring points of the curve can be told apart.
 SIZE_RATIO = 4
 # With fewer samples for each readout, the covariance matrix of the readouts is not known well enough for any method.
-MIN_SAMPLES_PER_READOUT = 2
+MIN_SAMPLES_PER_READOUT_OF_STOP = 2
 
 
 def growth_of_total(
@@ -59,7 +59,7 @@ def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
         in_order_of_acquisition = np.argsort(times, kind="stable")
     sizes = []
     size = n_samples // SIZE_RATIO
-    while size >= MIN_SAMPLES_PER_READOUT * evidence.maximum:
+    while size >= MIN_SAMPLES_PER_READOUT_OF_STOP * evidence.maximum:
         sizes.append(size)
         size //= SIZE_RATIO
     for size in reversed(sizes):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # The file in a sweep's folder that says what is swept, and how.
 PLAN_FILE = "sweep.json"
-FORMAT = "infocap sweep 1"
+SWEEP_FORMAT = "infocap sweep 1"
 # Fields of a result that become columns of the table: one number per function, or one per setting.
 COLUMNS_PER_FUNCTION = ("capacity", "raw", "standard_error")
 COLUMNS_PER_SETTING = ("total", "total_standard_error", "unreliable")
@@ -375,7 +375,7 @@ class _SweepFolder:
         if not plan_file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             with write_whole(plan_file) as temporary:
-                contents = json.dumps({"format": FORMAT, "plan": self.plan}, indent=1)
+                contents = json.dumps({"format": SWEEP_FORMAT, "plan": self.plan}, indent=1)
                 temporary.write_text(contents, encoding="utf-8")
         result.save(self.file(point))
 
