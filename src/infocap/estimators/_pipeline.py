@@ -303,17 +303,15 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
     """Return the method behind a name or a user's function, after its options were checked."""
     if isinstance(method, str):
         require_one_of("method", method, METHODS)
-        chosen = METHODS[method]
-    elif isinstance(method, Method):
-        chosen = method
-    elif callable(method):
-        name = getattr(method, "__name__", type(method).__name__)
-        chosen = Method(name, method, summary="a user's function")
-    else:
+        method = METHODS[method]
+    if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
+    if not isinstance(method, Method):
+        name = getattr(method, "__name__", type(method).__name__)
+        method = Method(name, method, summary="a user's function")
     if options:
-        _refuse_unknown_options(chosen, options)
-    return chosen
+        _refuse_unknown_options(method, options)
+    return method
 
 
 def _refuse_unknown_options(method: Method, options: dict[str, Any]) -> None:

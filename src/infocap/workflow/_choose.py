@@ -71,7 +71,7 @@ def choose_basis(
 def _planned_basis(
     n_inputs: int, plan: Mapping[str, Any], settings: dict[str, Any]
 ) -> tuple[ProductBasis, dict[str, str]]:
-    """The basis of the plan, but for the settings that the user gives."""
+    """Return the basis of the plan, but for the settings that the user gives."""
     n_planned = int(plan["n_inputs"])
     if n_planned != n_inputs:
         raise DataError(
@@ -89,7 +89,7 @@ def _planned_basis(
 
 
 def note_about_choice(reasons: dict[str, str]) -> Check:
-    """A note for the checks of a result whose basis was chosen."""
+    """Return a note for the checks of a result whose basis was chosen."""
     return Check(
         f"no basis was given: {'; '.join(reasons.values())}; `product_basis(...)` says otherwise.",
         kind="note",

@@ -50,7 +50,7 @@ def growth_of_total(
 
 
 def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
-    """The rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
+    """Yield the rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
     n_samples = evidence.n_samples
     times = evidence.samples.time
     if times is None:
@@ -69,7 +69,7 @@ def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
 def _estimate_from(
     evidence: Evidence, rows: Integers, method: Method, method_options: Mapping[str, Any]
 ) -> Estimate | None:
-    """What the method gives for these rows alone; None where they are too few for it."""
+    """Return what the method gives for these rows alone; None where they are too few for it."""
     samples = evidence.samples.select_rows(rows)
     with all_cores(), np.errstate(under="ignore"):
         try:
