@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import DataWarning
 from infocap.estimators._fit import NO_FIT, choose_controls, fit_readouts
-from infocap.estimators._second_pass import MIN_RELATIVE_MARGIN, run_second_pass
+from infocap.estimators._residual_sums import MIN_RELATIVE_MARGIN
+from infocap.estimators._second_pass import run_second_pass
 from infocap.kernels import MIN_EXACT_LEVERAGE as EXACT_ABOVE
 from infocap.kernels import Ridge
 

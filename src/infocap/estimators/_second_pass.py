@@ -12,273 +12,45 @@ dc and e f' + f e' + e e' to dG. So the first order is a mean over samples of th
 square of the mean of e rho - f (e·W), whose expectation is 1/N times the mean of its square: the
 bias of the capacity.
 
-A pass goes through the rows once and sums up what follows from e for each group of samples
-(`residual_sums`). The sums of all groups give estimates and their bias; differences between groups
-and between halves give error bars.
+The pass sums up, for each group of samples, what follows from e (`residual_sums`). The sums of all
+groups give the estimates and their bias; differences between groups and halves give error bars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import pairwise
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, is_on_device, multiply_tall, to_numpy
+from .._arrays import array_namespace, to_numpy
 from ..basis import ProductBasis
 from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at
-from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import (
-    MIN_SAMPLE_MARGIN,
-    NO_FIT,
-    Fit,
-    HalfFit,
-    Piece,
-    iterate_pieces,
-    whitening_from_gram,
-)
+from ._fit import NO_FIT, Fit, whitening_from_gram
+from ._residual_sums import ResidualSums, SecondPassJob, residual_sums
 
-# Least margin 1 - leverage, relative to its mean, by which a residual is divided: a few corner
-# points of the inputs would dominate every sum otherwise.
-MIN_RELATIVE_MARGIN = 0.25
-# The same for error bars, which must not be too short: with the margin above, those of nearly
-# noise-free devices held in 80 % instead of 95 %.
-MIN_RELATIVE_MARGIN_FOR_ERRORS = 0.02
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's
 # factor from n = 3 on.
 FEW_SAMPLES_WIDENING = 4.0
 # Samples that a variance is taken to rest on at least.
 MIN_EFFECTIVE_SAMPLES = 2.0
-
 # Bytes of sums y e' by groups that are kept at a time; with more functions the second pass is made
 # several times.
 MAX_SUMS_BYTES = 500_000_000
 MAX_SUMS_BYTES_ON_DEVICE = 8_000_000_000
 # Fraction of the memory limit, where there is one, that these sums may take.
 MEMORY_FRACTION_OF_SUMS = 1 / 4
-# Numbers of one tile of functions and samples. They stay in the cache, and take less than the
-# 128 KB above which memory is fetched from the system each time (in Dask's workers that doubled
-# the time of the pass).
-NUMBERS_PER_TILE = 16_000
-# Functions of a tile at least, so that a tile is still multiplied at full speed.
-MIN_FUNCTIONS_PER_TILE = 8
-
-
-# The work on a range of rows.
-
-
-@dataclass(frozen=True, eq=False)
-class ResidualSums(AddableSums):
-    """Sums over the samples of one group.
-
-    N² times the bias of a capacity is a polynomial in W: `bias_constant` - 2 `bias_linear` +
-    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - |e|²/N) and b = e·f. Functions that
-    are no controls have W = 0, so nothing but the first coefficient is needed of them.
-    """
-
-    count: int
-    phi_e: Any  # phi e', (controls, rank)
-    y_e: Any  # y e', (functions of `SecondPassJob.basis`, rank); empty without that basis
-    gram: Any  # z z' - f f' = z e' + e z' - e e', (rank, rank)
-    e_e: Any  # e e', (rank, rank)
-    f2_e_e: Any  # |f|² e e', (rank, rank)
-    bias_constant: Any  # a y², of the same functions as `y_e`; without, of the reported controls
-    bias_linear: Any  # y (a z + b e)·W, (reported controls,)
-    bias_quadratic: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank)
-    influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
-    # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
-    powers: Any
-
-
-@dataclass(frozen=True, eq=False)
-class SecondPassJob:
-    """What the work on a range of rows needs, to be sent to other processes."""
-
-    fit: Fit
-    positions: Integers  # among the controls, of the reported functions that are controls
-    weights: Any  # W of these, (reported controls, rank)
-    # All reported functions after the constant, with which every basis begins. None if all of them
-    # are controls, whose values are at hand.
-    basis: ProductBasis | None
-    whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
-    group_edges: Integers  # rows where groups begin, half of them in each half of the samples
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Some rows of one group: values of functions, readouts and residuals."""
-
-    phi: Any  # all controls, (controls, rows)
-    reported_controls: Any  # those that are reported, (reported controls, rows)
-    y: Any  # functions of the job's basis, (terms, rows); empty without that basis
-    z: Any  # (rows, rank)
-    e: Any  # in a fit without each row, (rows, rank)
-    e_for_errors: Any  # the same with smaller margins, for error bars
-
-    def slice_rows(self, start: int, stop: int) -> _Rows:
-        """Return the rows `start` to `stop` of these."""
-        return _Rows(
-            phi=self.phi[:, start:stop],
-            reported_controls=self.reported_controls[:, start:stop],
-            y=self.y[:, start:stop],
-            z=self.z[start:stop, :],
-            e=self.e[start:stop, :],
-            e_for_errors=self.e_for_errors[start:stop, :],
-        )
-
-
-def residual_sums(
-    samples: Samples, start: int, stop: int, *, job: SecondPassJob, **whitener: Any
-) -> dict[int, ResidualSums]:
-    """Return the sums over some rows, by the number of their group."""
-    sums = dict[int, ResidualSums]()
-    edges = job.group_edges - samples.first_row
-    middle = len(edges) // 2
-    controls = job.fit.controls
-    n_arrays = 2 if job.basis is None else max(len(job.basis) // len(controls), 2)
-    rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
-    for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
-        for piece in iterate_pieces(samples, first, last, controls, n_arrays, **whitener):
-            rows = _rows_of(piece, samples, half, job)
-            for group, begin, end in _groups_of(piece, edges):
-                sums_of_rows = _sum_rows(rows.slice_rows(begin, end), job, samples.n_total)
-                if group in sums:
-                    sums_of_rows = sums[group].absorb(sums_of_rows)
-                sums[group] = sums_of_rows
-    return sums
-
-
-def _groups_of(piece: Piece, edges: Integers) -> Iterator[tuple[int, int, int]]:
-    """Yield the groups that a piece holds rows of, with the first and the last of these rows."""
-    cuts = np.clip(edges - piece.first, 0, piece.z.shape[0])
-    for group in np.flatnonzero(np.diff(cuts)).tolist():
-        yield group, int(cuts[group]), int(cuts[group + 1])
-
-
-def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _Rows:
-    """Make the residuals of a piece, each from a fit without its row."""
-    phi = piece.phi
-    z = piece.z
-    xp = array_namespace(z)
-    residual = z - phi.T @ half.coefficients
-    e = residual @ half.projections[NO_FIT]
-    e_for_errors = e
-    for k in sorted(half.projections.keys() - {NO_FIT}):
-        candidate = job.fit.candidates[k]
-        residual_of_candidate = residual @ half.projections[k]
-        margin = candidate.fit.margin(phi)[:, None]
-        min_margin = MIN_RELATIVE_MARGIN * candidate.mean_margin
-        min_margin_for_errors = MIN_RELATIVE_MARGIN_FOR_ERRORS * candidate.mean_margin
-        e = e + residual_of_candidate / xp.clip(margin, min_margin, None)
-        e_for_errors = e_for_errors + residual_of_candidate / xp.clip(
-            margin, min_margin_for_errors, None
-        )
-
-    if job.basis is None:
-        y = phi[:0, :]
-    else:
-        y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
-    return _Rows(
-        phi=phi,
-        reported_controls=rows_at(phi, job.positions),
-        y=y,
-        z=z,
-        e=e,
-        e_for_errors=e_for_errors,
-    )
-
-
-def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
-    """Return the sums over a few rows of one group."""
-    z = rows.z
-    e = rows.e
-    xp = array_namespace(z)
-    white_e = e @ job.whitening
-    white_f = (z - e) @ job.whitening
-    white_e_for_errors = rows.e_for_errors @ job.whitening
-    e_power = xp.vecdot(white_e, white_e)
-    e_dot_f = xp.vecdot(white_e, white_f)
-    f_power = xp.vecdot(white_f, white_f)
-    z_power = xp.vecdot(z, z)
-    e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
-    powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
-
-    a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
-    b_e = e_dot_f[:, None] * e
-    a_z_plus_b_e = a[:, None] * z + b_e
-    z_e = z.T @ e
-    e_e = e.T @ e
-    return ResidualSums(
-        count=z.shape[0],
-        phi_e=multiply_tall(rows.phi, e),
-        y_e=multiply_tall(rows.y, e),
-        gram=z_e + z_e.T - e_e,
-        e_e=e_e,
-        f2_e_e=(white_e * f_power[:, None]).T @ white_e,
-        bias_constant=_sum_bias_constant(rows, a),
-        bias_linear=xp.vecdot(multiply_tall(rows.reported_controls, a_z_plus_b_e), job.weights),
-        bias_quadratic=z.T @ (a_z_plus_b_e + b_e) + (f_power[:, None] * e).T @ e,
-        influence=_sum_influence(rows, job.weights),
-        powers=xp.stack([xp.sum(power) for power in powers]),
-    )
-
-
-def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
-    """Return the sum of a y² of every function of the job's basis, or of the reported controls."""
-    y = rows.y if rows.y.shape[0] else rows.reported_controls
-    sums = [y[tile, :] ** 2 @ a for tile in _tiles_of_functions(y)]
-    return array_namespace(y).concat(sums)
-
-
-def _sum_influence(rows: _Rows, weights: Any) -> Any:
-    """Return powers of the influence (e·W)(2 rho + e·W) of every reported control, (3, functions)."""
-    xp = array_namespace(rows.z)
-    # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
-    twice_e = 2 * rows.e_for_errors.T
-    half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
-    sums = []
-    for tile in _tiles_of_functions(rows.reported_controls):
-        tile_weights = weights[tile, :]
-        influence = tile_weights @ half_e_minus_z + rows.reported_controls[tile, :]
-        influence *= tile_weights @ twice_e
-        square = influence * influence
-        first = xp.sum(influence, axis=1)
-        second = xp.sum(square, axis=1)
-        fourth = xp.vecdot(square, square)
-        sums.append(xp.stack([first, second, fourth]))
-    return xp.concat(sums, axis=1)
-
-
-def _tiles_of_functions(values: Any) -> Iterator[slice]:
-    """Cut values (functions, rows) into tiles that stay in cache; a device takes all at once.
-
-    There is one tile, an empty one, where there are no functions.
-    """
-    n_functions, n_rows = values.shape
-    if is_on_device(values):
-        step = max(n_functions, 1)
-    else:
-        step = max(NUMBERS_PER_TILE // n_rows, MIN_FUNCTIONS_PER_TILE)
-    for first in range(0, max(n_functions, 1), step):
-        yield slice(first, min(first + step, n_functions))
-
-
-# What the sums say.
 
 
 @dataclass(frozen=True, eq=False)
 class PassResults:
     """What both passes say about some functions, and about the sum of their capacities."""
 
-    white_coefficients: (
-        Any  # c'G^-1/2, whose squares add up to C, (terms, rank), where the data are
-    )
+    white_coefficients: Any  # c'G^-1/2, (terms, rank); squares of a row add up to C
     bias: Floats  # of the capacities, (terms,)
     variance: Floats  # of the capacities, (terms,)
     group_variance: Floats  # of the white coefficients between groups, (terms,)
@@ -332,13 +104,15 @@ def _pass_for_functions(
     halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
     whole = halves[0] + halves[1]
 
-    # Coefficients and Gram matrix: the known part of the fit, and the mean of the residuals.
+    # Coefficients and Gram matrix: E[y f] and E[f f'], which are known, and means of what the
+    # residuals add. E[y f] is the mean over fits without each sample, hence the change by refits.
     refit = _solve_refit(fit, [half.phi_e for half in halves])
-    known_part = rows_at(fit.coefficients - refit.of_own_half / n, reported.positions)
-    c = known_part + whole.y_e / n
-    gram = whole.gram / n + sum(
+    known_c = rows_at(fit.coefficients - refit.of_own_half / n, reported.positions)
+    known_gram = sum(
         half.fraction * (half.coefficients.T @ half.coefficients) for half in fit.halves
     )
+    c = known_c + whole.y_e / n
+    gram = known_gram + whole.gram / n
     whitening, smallest_eigenvalue = whitening_from_gram(gram)
     residual_covariance = to_numpy(whitening.T @ whole.e_e @ whitening / n)
 
@@ -351,11 +125,12 @@ def _pass_for_functions(
 
     scatter = _scatter_between(groups, whole, c, gram, whitening)
     half_scatter = _scatter_between(halves, whole, c, gram, whitening)
+    # When a half of the samples changes the fit by db, it changes N c by (N - A) db beside y e.
     refitted_y_e = [
         half.y_e + rows_at(n * change - fit.phi_phi @ change, reported.positions)
         for half, change in zip(halves, refit.of_mean_fit, strict=True)
     ]
-    leverage_power, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
+    z_power_2, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
     return PassResults(
         white_coefficients=c @ whitening,
         bias=bias,
@@ -367,7 +142,7 @@ def _pass_for_functions(
         fixed_fit_change=_squared_difference(halves[0].y_e, halves[1].y_e, whitening),
         refitted_change=_squared_difference(refitted_y_e[0], refitted_y_e[1], whitening),
         residual_covariance=residual_covariance,
-        leverage_ratio=float(leverage_power) / (gram.shape[0] * n**2),
+        leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
         smallest_eigenvalue=smallest_eigenvalue,
