@@ -121,9 +121,9 @@ def _rows_sorted_by(column: int, samples: Samples, engine: Engine) -> Integers:
     """Return the rows with the smallest values of one input, in the order of those values."""
     fraction = min(N_SORTED_POINTS / samples.n_samples, 1.0)
     largest = float(samples.basis.families[column].quantile(np.array([fraction]))[0])
-    found = engine.fold(samples, partial(_rows_below, column=column, largest=largest))
-    rows = np.concatenate([small_values.rows for small_values in found])
-    values = np.concatenate([small_values.values for small_values in found])
+    small_values = engine.fold(samples, partial(_rows_below, column=column, largest=largest))
+    rows = np.concatenate([of_share.rows for of_share in small_values])
+    values = np.concatenate([of_share.values for of_share in small_values])
     return np.asarray(rows[np.argsort(values)])
 
 

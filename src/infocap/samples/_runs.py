@@ -91,8 +91,11 @@ class _Run:
 
     @property
     def tables(self) -> list[Table]:
-        """All that there are."""
-        return [self.u, self.x] if self.repeats is None else [self.u, self.x, self.repeats]
+        """Its tables, without repeats where there are none."""
+        tables = [self.u, self.x]
+        if self.repeats is not None:
+            tables.append(self.repeats)
+        return tables
 
     def without_washout(self, n_left_out: int, history: int) -> _Run:
         """Return the run without its first readouts; the inputs keep their history."""

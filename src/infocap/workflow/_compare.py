@@ -101,7 +101,11 @@ class Comparison:
         floored = np.maximum(error_of_difference[tested], SMALLEST_DIFFERENCE)
         p_values[tested] = 2 * scipy.special.stdtr(STUDENT_FREEDOM, -differences[tested] / floored)
         significant = [benjamini_hochberg(p, FALSE_DISCOVERY_RATE) for p in p_values]
-        return table.assign(p_value=p_values.T.ravel(), significant=np.array(significant).T.ravel())
+        # Rows of the table are in the order of the functions, and of devices for each of them.
+        return table.assign(
+            p_value=p_values.T.ravel(),
+            significant=np.array(significant).T.ravel(),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return everything in one table: total, degrees and functions, one row per quantity and device."""
