@@ -1,7 +1,6 @@
 """Control variates: functions with known means take the sampling noise out of the capacities."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 import scipy
@@ -172,16 +171,15 @@ def _total_error(
 
 
 def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float) -> Iterator[Check]:
-    """Return where the answer is weaker than its error bars say."""
-    return chain(
-        short_stretches(evidence) if evidence.basis.memory else (),
-        _few_samples_for_functions(evidence, passes),
-        _few_samples_for_readouts(evidence, passes),
-        _few_contributors(passes, error),
-        _halves_that_disagree(passes, error),
-        _unstable_fit(evidence, passes),
-        _single_net(evidence, error),
-    )
+    """Yield where the answer is weaker than its error bars say."""
+    if evidence.basis.memory:
+        yield from short_stretches(evidence)
+    yield from _few_samples_for_functions(evidence, passes)
+    yield from _few_samples_for_readouts(evidence, passes)
+    yield from _few_contributors(passes, error)
+    yield from _halves_that_disagree(passes, error)
+    yield from _unstable_fit(evidence, passes)
+    yield from _single_net(evidence, error)
 
 
 def _unexplained(passes: PassResults) -> float:

@@ -133,4 +133,11 @@ class Moments(AddableSums):
         if preconditioner.matrix is not None:
             triangle = triangle @ preconditioner.triangle
             inverse = preconditioner.matrix @ inverse
-        return Summary(triangle, projection, self.n_samples, constant, inverse), bound
+        summary = Summary(
+            triangle=triangle,
+            projection=projection,
+            n_samples=self.n_samples,
+            constant=constant,
+            inverse=inverse,
+        )
+        return summary, bound

@@ -89,6 +89,7 @@ def fold_on_cluster(
     client: Any,
     samples: Samples,
     shares: Sequence[Segment],
+    *,
     fold_share: Callable[..., Any],
     work: Callable[..., Any],
     merge: Callable[[Any, Any], Any],

@@ -277,7 +277,9 @@ class Engine:
     ) -> list[Any]:
         shares = balance(segments, count_task_slots(self.executor))
         fold_share = partial(_fold_share, merge=merge, engine=self._worker_engine)
-        return fold_on_cluster(self.executor, samples, shares, fold_share, work, merge)
+        return fold_on_cluster(
+            self.executor, samples, shares, fold_share=fold_share, work=work, merge=merge
+        )
 
 
 def _fold_share(

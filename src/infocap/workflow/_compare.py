@@ -65,7 +65,9 @@ class Comparison:
         errors = [[result.total_standard_error] for result in self.results]
         ranks = np.array([[result.rank] for result in self.results])
         # An error of None becomes NaN.
-        return self._table("total", ["total"], totals, np.array(errors, dtype=float), ranks)
+        return self._table(
+            "total", ["total"], values=totals, errors=np.array(errors, dtype=float), largest=ranks
+        )
 
     def by_degree(self) -> pd.DataFrame:
         """Return one row per degree and device.
@@ -77,10 +79,11 @@ class Comparison:
         n_degrees = self.basis.max_degree + 1
         names = [str(degree) for degree in range(n_degrees)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        squares = [np.bincount(degrees, errors**2, minlength=n_degrees) for errors in self._errors]
+        squares = [np.bincount(degrees, error**2, minlength=n_degrees) for error in self._errors]
         sizes = np.bincount(degrees)
         largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
-        return self._table("degree", names, values, np.sqrt(squares), largest)
+        errors = np.sqrt(squares)
+        return self._table("degree", names, values=values, errors=errors, largest=largest)
 
     def functions(self) -> pd.DataFrame:
         """Return one row per function and device; `significant` where it differs from the first device.
@@ -90,7 +93,13 @@ class Comparison:
         """
         values = np.array(self._values)
         errors = np.array(self._errors)
-        table = self._table("function", self.basis.labels, values, errors, np.ones_like(values))
+        table = self._table(
+            "function",
+            self.basis.labels,
+            values=values,
+            errors=errors,
+            largest=np.ones_like(values),
+        )
         differences = np.abs(values - values[0])
         error_of_difference = np.hypot(errors, errors[0])
         shown = np.array([result.capacity > 0 for result in self.results])
@@ -191,9 +200,12 @@ class Comparison:
         ]
 
     def _table(
-        self, kind: str, names: Sequence[str], values: Floats, errors: Floats, largest: Floats
+        self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
     ) -> pd.DataFrame:
-        """Return values (devices, quantities) and their errors as a table, one row per quantity and device."""
+        """Return values (devices, quantities) and their errors as a table, one row per quantity and device.
+
+        Intervals do not reach beyond the `largest` values that are possible.
+        """
         import pandas as pd
 
         difference = values - values[0]
