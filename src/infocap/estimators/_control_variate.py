@@ -176,7 +176,7 @@ def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float)
         yield from short_stretches(evidence)
     yield from _few_samples_for_functions(evidence, passes)
     yield from _few_samples_for_readouts(evidence, passes)
-    yield from _few_contributors(passes, error)
+    yield from _few_effective_samples(passes, error)
     yield from _halves_that_disagree(passes, error)
     yield from _unstable_fit(evidence, passes)
     yield from _single_net(evidence, error)
@@ -216,18 +216,18 @@ def _few_samples_for_readouts(evidence: Evidence, passes: PassResults) -> Iterat
         )
 
 
-def _few_contributors(passes: PassResults, error: float) -> Iterator[Check]:
+def _few_effective_samples(passes: PassResults, error: float) -> Iterator[Check]:
     # For normal noise in nu directions the factor makes the effective number that of all samples.
     nu = effective_directions(passes.residual_covariance)
     normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), SMALLEST_DIVISOR)
-    contributors = passes.effective_samples * normal_factor
-    if contributors < MIN_EFFECTIVE_SAMPLES_OF_TOTAL and error > MIN_NOTICEABLE_ERROR:
+    effective_samples = passes.effective_samples * normal_factor
+    if effective_samples < MIN_EFFECTIVE_SAMPLES_OF_TOTAL and error > MIN_NOTICEABLE_ERROR:
         yield Check(
-            f"the total's error bar rests on about {contributors:.0f} samples with large residuals "
-            "(heavy-tailed noise, or the edge of the inputs) and may be too short; check the "
-            "largest readouts, or take more samples.",
-            unreliable=f"it rests on {contributors:.0f} samples",
-            contributors=contributors,
+            f"the total's error bar rests on about {effective_samples:.0f} samples with large "
+            "residuals (heavy-tailed noise, or the edge of the inputs) and may be too short; check "
+            "the largest readouts, or take more samples.",
+            unreliable=f"it rests on {effective_samples:.0f} samples",
+            effective_samples=effective_samples,
         )
 
 

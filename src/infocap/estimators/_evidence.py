@@ -276,10 +276,10 @@ def choose_preconditioner(
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
     if is_on_host(x):
         return preconditioner_from_triangle(np.linalg.qr(x, mode="r"))
-    return preconditioner_from_triangle(triangle_of_gram(_where_it_is_fast(x.T @ x)))
+    return preconditioner_from_triangle(triangle_of_gram(_to_host_if_small(x.T @ x)))
 
 
-def _where_it_is_fast(matrix: Any) -> Any:
+def _to_host_if_small(matrix: Any) -> Any:
     """Move a square matrix of a device to the processor if it is small."""
     if matrix.shape[0] < MIN_READOUTS_FOR_DEVICE_MATRICES:
         return to_numpy(matrix)
@@ -308,7 +308,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
 
     projection = samples.basis.project(tiles())
     if not is_on_host(gram):
-        gram = _where_it_is_fast(gram)
+        gram = _to_host_if_small(gram)
     return Moments(gram, projection, stop - start)
 
 
