@@ -177,7 +177,7 @@ def delayed() -> list[str]:
     }
     seconds = time.perf_counter() - start
     result = infocap.estimate(ut, xt, basis, method="raw", constant=False)
-    mean_squares = basis.sum_over(ut, power=2) / n
+    mean_squares = basis.sum_over_samples(ut, power=2) / n
     off = max(
         abs(
             values[tuple((d, int(e)) for d, e in enumerate(row) if e)]

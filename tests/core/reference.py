@@ -59,5 +59,5 @@ def estimate_with(engine, u, x, basis, method="threshold-richardson", constant=T
     samples = Samples.of(u, x, basis, **rows)
     look = first_look(samples, engine)
     return infocap.estimators.conclude(
-        gather(samples.prepared(look, constant), engine, look), method
+        gather(samples.choose_preparation(look, constant), engine, look), method
     )

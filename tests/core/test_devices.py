@@ -43,13 +43,13 @@ def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, to
     monkeypatch.setattr("infocap.basis._product.DEVICE_TILES", small_tiles)
     basis = infocap.ProductBasis(basis.families, basis.indices)  # one that has no plan yet
     blocks = []
-    for block in basis.blocks(to_device(u)):
+    for block in basis.value_blocks(to_device(u)):
         assert isinstance(block, type(to_device(np.ones(1))))
         blocks.append(np.array(to_numpy(block)))
     assert len(blocks) > 5
     assert_allclose(np.hstack(blocks).T, basis(u), rtol=1e-12, atol=1e-12)
-    sums = basis.sum_over(to_device(u), power=2)
-    assert_allclose(sums, basis.sum_over(u, power=2), rtol=1e-12)
+    sums = basis.sum_over_samples(to_device(u), power=2)
+    assert_allclose(sums, basis.sum_over_samples(u, power=2), rtol=1e-12)
     pieces = []
     for rows in (slice(0, 100), slice(100, 256)):
         pieces.append((to_device(u[rows].copy()), to_device(X[rows].copy())))

@@ -129,7 +129,7 @@ def test_values_do_not_depend_on_the_blocks(monkeypatch):
     monkeypatch.setattr("infocap.basis._product.HOST_TILES", replace(HOST_TILES, max_numbers=1))
     basis = product_basis("legendre", 3, 6)
     assert np.array_equal(basis(u), expected)
-    blocks = list(basis.blocks(u))
+    blocks = list(basis.value_blocks(u))
     assert len(blocks) > 50
     assert np.array_equal(np.hstack(blocks).T, expected)
 
@@ -145,7 +145,7 @@ def test_tiles_of_any_size_give_the_same_values_and_sums(basis, max_functions, m
     basis = infocap.ProductBasis(basis.families, basis.indices)  # without a plan as yet
     assert np.array_equal(basis(u), values)
     assert_allclose(basis.project([(u, z)]), values.T @ z, atol=1e-10)
-    assert_allclose(basis.sum_over(u, power=2), np.sum(values**2, axis=0), rtol=1e-12)
+    assert_allclose(basis.sum_over_samples(u, power=2), np.sum(values**2, axis=0), rtol=1e-12)
 
 
 def test_projections_are_sums_over_all_pieces(rng):
@@ -337,5 +337,5 @@ def test_functions_are_found_in_another_basis_whatever_the_order_of_the_indices_
     few = basis.subset(np.array([0, 2, 5, 30]))
     column_by_column = infocap.ProductBasis(basis.families, np.asfortranarray(basis.indices))
     for many in (basis, column_by_column):
-        assert few.places(many).tolist() == [0, 2, 5, 30]
-        assert np.flatnonzero(many.places(few) >= 0).tolist() == [0, 2, 5, 30]
+        assert few.positions_in(many).tolist() == [0, 2, 5, 30]
+        assert np.flatnonzero(many.positions_in(few) >= 0).tolist() == [0, 2, 5, 30]

@@ -160,7 +160,7 @@ def test_explicit_terms_pickles_and_subsets():
     assert pickle.loads(pickle.dumps(basis)).labels == basis.labels
     some = basis.subset(np.array([0, 1]))
     assert (some.memory, some.labels) == (5, ["1", "P1(u1[t])"])
-    assert some.places(basis).tolist() == [0, 1]
+    assert some.positions_in(basis).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("family", ["fourier", "bernoulli", "chebyshev"])
@@ -376,7 +376,7 @@ def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, mon
     u, x, basis = recorded
     whole = infocap.estimate(u, x, basis, washout=50)
     there = infocap.estimate(xp.asarray(u), xp.asarray(x), basis, washout=50)
-    monkeypatch.setattr("infocap.estimators._sequence.STRETCH_BYTES", 0)
+    monkeypatch.setattr("infocap.estimators._sequence.MAX_BYTES_OF_STRETCH_SUMS", 0)
     twice = infocap.estimate(u, x, basis, washout=50)
     for other in (there, twice):
         assert_allclose(other.unbiased, whole.unbiased, atol=1e-10)

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import DataWarning
-from infocap.estimators._fit import NO_FIT, controls, fit_readouts
-from infocap.estimators._second_order import MIN_RELATIVE_MARGIN, second_order
+from infocap.estimators._fit import NO_FIT, choose_controls, fit_readouts
+from infocap.estimators._residual_sums import MIN_RELATIVE_MARGIN
+from infocap.estimators._second_pass import run_second_pass
 from infocap.kernels import MIN_EXACT_LEVERAGE as EXACT_ABOVE
 from infocap.kernels import Ridge
 
@@ -194,13 +195,13 @@ def test_inputs_of_few_levels_have_eight_groups():
 @pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])
 def test_functions_a_few_at_a_time_change_nothing(n, fit, monkeypatch):
     evidence = evidence_of(infocap.draw(BASIS, n, design="random", seed=1))
-    assert (len(controls(evidence)) < len(BASIS)) == (n == 48)
+    assert (len(choose_controls(evidence)) < len(BASIS)) == (n == 48)
     edges = evidence.group_edges
     chosen_fit = fit_readouts(evidence, fit, edges)
-    all_at_once = second_order(evidence, chosen_fit, edges)
+    all_at_once = run_second_pass(evidence, chosen_fit, edges)
     bytes_of_five_functions = 5 * 8 * evidence.rank * len(edges)
-    monkeypatch.setattr("infocap.estimators._second_order.MAX_SUMS_BYTES", bytes_of_five_functions)
-    a_few_at_a_time = second_order(evidence, chosen_fit, edges)
+    monkeypatch.setattr("infocap.estimators._second_pass.MAX_SUMS_BYTES", bytes_of_five_functions)
+    a_few_at_a_time = run_second_pass(evidence, chosen_fit, edges)
     for name, expected in vars(all_at_once).items():
         value = getattr(a_few_at_a_time, name)
         assert_allclose(value, expected, rtol=1e-10, atol=1e-12, err_msg=name)
@@ -214,13 +215,13 @@ def test_every_sample_counts_once_however_long_the_halves_are(n_groups):
     edges = 600 * np.arange(n_groups + 1) // n_groups
     fit = fit_readouts(evidence, "auto", edges)
     z = evidence.samples.readouts(0, 600, **evidence.whitener)
-    phi = fit.dictionary(u)
+    phi = fit.controls(u)
 
     c = np.zeros_like(fit.coefficients)
     gram = np.zeros((evidence.rank, evidence.rank))
     halves = np.split(np.arange(600), [edges[(n_groups + 1) // 2]])
     for half, rows in zip(fit.halves, halves, strict=True):
-        assert half.share == len(rows) / 600
+        assert half.fraction == len(rows) / 600
         # Each direction chose one fit.
         assert_allclose(sum(half.projections.values()), np.eye(evidence.rank), atol=1e-12)
         plain = z[rows] - phi[rows] @ half.coefficients
@@ -235,9 +236,9 @@ def test_every_sample_counts_once_however_long_the_halves_are(n_groups):
         c += len(rows) * half.coefficients + phi[rows].T @ e
         gram += len(rows) * half.coefficients.T @ half.coefficients
         gram += z[rows].T @ e + e.T @ z[rows] - e.T @ e
-    c = c[fit.dictionary.places(BASIS) >= 0] / 600
+    c = c[fit.controls.positions_in(BASIS) >= 0] / 600
     expected = np.sum(c @ np.linalg.inv(gram / 600) * c, axis=1)
-    capacity = np.sum(second_order(evidence, fit, edges).coordinates ** 2, axis=1)
+    capacity = np.sum(run_second_pass(evidence, fit, edges).white_coefficients ** 2, axis=1)
     assert_allclose(capacity, expected, rtol=1e-10, atol=1e-12)
 
 

@@ -169,7 +169,7 @@ class DelayedBasis(ProductBasis):
         relative_delay = candidates.largest_delays / np.array(reference)
         is_next_degree = candidates.degrees > self.max_degree
         order = np.lexsort((relative_delay, candidates.degrees > 1, is_next_degree))
-        is_new = candidates.places(self)[order] < 0
+        is_new = candidates.positions_in(self)[order] < 0
         chosen = order[is_new][: most - len(self)]
         rows = sort_terms(self.columns, join_terms(self.factors, candidates.factors[chosen]))
         return DelayedBasis(self.families, rows, *self._further_arguments)

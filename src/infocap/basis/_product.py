@@ -170,7 +170,7 @@ class ProductBasis:
             )
         return u
 
-    def places(self, other: ProductBasis) -> Integers:
+    def positions_in(self, other: ProductBasis) -> Integers:
         """Return the place of each function in another basis, -1 where it is not there."""
         width = max(self.indices.shape[1], other.indices.shape[1])
         place_of_key = {key: place for place, key in enumerate(_row_keys(other.indices, width))}
@@ -211,7 +211,7 @@ class ProductBasis:
         in_order_of_tiles = xp.concat([xp.concat(column) for column in columns.values()], axis=1)
         return plan.row_of.of(in_order_of_tiles)
 
-    def blocks(self, u: Any) -> Iterator[Any]:
+    def value_blocks(self, u: Any) -> Iterator[Any]:
         """Yield the values of all functions in consecutive blocks (terms, samples)."""
         n_samples = u.shape[0] - self.memory
         for samples in slices(n_samples, self._plan(u).sizes.samples(len(self))):
@@ -255,7 +255,7 @@ class ProductBasis:
         """How many samples to prepare at a time: so many that a tile of them stays in cache."""
         return HOST_TILES.samples(HOST_TILES.height(len(self)))
 
-    def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
+    def sum_over_samples(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """Return the sum over samples of weight times y^power, for every function: (terms,)."""
         if weights is None:
             weights = np.ones(u.shape[0] - self.memory)
@@ -325,7 +325,7 @@ class ProductBasis:
                 degree += 1
                 n_before = len(candidates)
                 candidates = indices_of(self.families, degree, limit=MAX_CANDIDATES)
-        new = candidates[ProductBasis(self.families, candidates).places(self) < 0]
+        new = candidates[ProductBasis(self.families, candidates).positions_in(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
         by_degree = np.lexsort((chance, total_degrees(self.families, new)))
         chosen = new[by_degree[: most - len(self)]]

@@ -81,14 +81,16 @@ def correlated(case: Case) -> Iterator[Check]:
     means = to_numpy(
         to_library_of(shifted * samples.scale - evidence.space.mean, whitening) @ whitening
     )
-    if not samples.constant or samples.root_weights is not None:
+    if not samples.constant or samples.sqrt_sample_weight is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
     held = (float(np.sum(sizes[:, None] * means**2)) - freedom) / evidence.n_samples
     excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
-    if samples.root_weights is not None:
+    if samples.sqrt_sample_weight is not None:
         # As drawn, readouts scatter more than under the density of the basis.
-        drawn = evidence.leverage / np.maximum(samples.root_weights**2, 1e-300) - samples.constant
+        drawn = (
+            evidence.leverage / np.maximum(samples.sqrt_sample_weight**2, 1e-300) - samples.constant
+        )
         excess *= means.shape[1] / float(np.mean(drawn))
     if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))) and held > HARMLESS:
         yield Check(
@@ -134,7 +136,7 @@ def weak(case: Case) -> Iterator[Check]:
         yield Check(
             said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank
         )
-    if left is not None and np.trace(left) > NOISELESS and samples.root_weights is None:
+    if left is not None and np.trace(left) > NOISELESS and samples.sqrt_sample_weight is None:
         limit, terms = max(HEAVY * n, LEAST_HEAVY), len(samples.basis)
         heavy = int(np.sum(samples.basis.fourth_moments > limit))
         remedy = "use bounded inputs" if samples.basis.memory else "use draw_weighted"
@@ -153,12 +155,15 @@ def repeats_off(case: Case) -> Iterator[Check]:
     if limit is None or case.repeated is None:
         return
     yield from (one for one in limit.checks if one.kind == "warning")
-    u, root = case.evidence.samples.u.take(case.repeated), case.evidence.samples.root_weights
+    u, root = (
+        case.evidence.samples.u.read_rows(case.repeated),
+        case.evidence.samples.sqrt_sample_weight,
+    )
     low, weights = (
         single_inputs(case.evidence.basis),
         None if root is None else root[case.repeated] ** 2,
     )
-    means = np.abs(low.sum_over(u, weights)) / len(u)
+    means = np.abs(low.sum_over_samples(u, weights)) / len(u)
     # A weighted mean scatters more, at most by the root of the largest weight.
     z = means * np.sqrt(len(u) / (1.0 if weights is None else weights.max()))
     worst = int(np.argmax(np.where(low.degrees > 0, z, -1.0)))
@@ -184,9 +189,9 @@ def repeats_off(case: Case) -> Iterator[Check]:
 def left_out(case: Case) -> Iterator[Check]:
     """Rows and channels that were left out without harm, said all the same."""
     samples, look = case.evidence.samples, case.evidence.column_statistics
-    if samples.n_dropped:
-        said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
-        yield Check(said, "note", rows=samples.n_dropped)
+    if samples.n_omitted_rows:
+        said = f"{samples.n_omitted_rows} rows with NaN or infinite values were dropped."
+        yield Check(said, "note", rows=samples.n_omitted_rows)
     unused = np.setdiff1d(np.arange(len(look.low)), samples.channels)
     if len(unused):
         yield from dead_channels(samples.x, unused, look.low, samples.constant)

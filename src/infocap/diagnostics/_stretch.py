@@ -90,7 +90,7 @@ class Stretch:
 
     def names(self, channels: Iterable[Any]) -> list[str]:
         """What channels, numbered among those that are looked at, are called in messages."""
-        return [self.samples.x.column(int(self.channels[k])) for k in channels]
+        return [self.samples.x.describe_column(int(self.channels[k])) for k in channels]
 
     def limit(self, freedom: int, places: float = 1.0) -> float:
         """What a chi-squared number of so many degrees of freedom exceeds in none of so many places by chance.
@@ -161,10 +161,10 @@ def prepared(
             x = take_rows(x.T, to_library_of(channels, x)).T
         u, x = to_numpy(u), to_numpy(x)
     else:
-        u, x = samples.u.take(rows), samples.x.take(rows)
+        u, x = samples.u.read_rows(rows), samples.x.read_rows(rows)
     if samples.basis.of_sequences:  # the inputs have more rows, and perhaps a column of slow time
         runs = 1 if samples.runs is None else np.searchsorted(samples.runs, rows, side="right")
-        u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
+        u = samples.u.read_rows(rows + samples.history * runs)[:, : samples.basis.n_inputs]
     x = x if len(channels) == x.shape[1] else x[:, channels]
     x = x if np.all(scale == 1) else x * scale
     each = zip(low.families, u.T, low.indices.max(axis=0).tolist(), strict=True)

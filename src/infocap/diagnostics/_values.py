@@ -69,7 +69,7 @@ BETTER = {"units": 10, "wrapped": 3}
 def inputs_off(s: Stretch) -> Iterator[Check]:
     """Inputs that do not follow the declared distribution: digits, range, shape, correlations."""
     discrete = {k for k, family in enumerate(s.low.families) if isinstance(family, DiscreteFamily)}
-    weighted, indices = s.samples.root_weights is not None, s.low.indices[1:]
+    weighted, indices = s.samples.sqrt_sample_weight is not None, s.low.indices[1:]
     few: dict[int, Floats] = {}
     part: dict[int, tuple[float, float, float]] = {}
     for k in set(range(s.u.shape[1])) - discrete:

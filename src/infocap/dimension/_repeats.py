@@ -184,8 +184,8 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
             f"x1 has shape {shape} and {different[0].name} has shape {different[0].shape}; give the same readouts at "
             "the same inputs (or at others, not repeated, in measured_once=)."
         )
-    repeated = np.stack([table.finite() for table in tables], axis=1)
-    single = np.empty((0, shape[1])) if once is None else once.finite()
+    repeated = np.stack([table.read_finite() for table in tables], axis=1)
+    single = np.empty((0, shape[1])) if once is None else once.read_finite()
     row_of_values = {values.tobytes(): row for row, values in enumerate(repeated[:, 0])}
     for row, values in enumerate(single):
         repeated_row = row_of_values.get(values.tobytes())
@@ -231,7 +231,7 @@ def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Ite
 
 def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
     """Notes about channels that never change and were left out; the first that is not 0 serves as the constant."""
-    names = {number: table.column(number) for number in dead.tolist()}
+    names = {number: table.describe_column(number) for number in dead.tolist()}
     nonzero = [number for number in names if values[number] != 0]
     if constant and nonzero:
         name = names.pop(nonzero[0])

@@ -64,7 +64,7 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     array([1. , 0.1])
     """
     table = readouts(repeats, "repeats")
-    values = table.finite()
+    values = table.read_finite()
     if len(values) < 2:
         raise DataError(
             f"repeats has shape {values.shape}; give 2 rows or more, all at the same input."
@@ -72,7 +72,7 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     # Differences from the first row make a constant channel exactly zero.
     differences = values - values[0]
     largest = np.abs(differences).max(axis=0)
-    silent = [table.column(int(number)) for number in np.flatnonzero(largest == 0)]
+    silent = [table.describe_column(int(number)) for number in np.flatnonzero(largest == 0)]
     if silent:
         raise DataError(
             f"{join_names(silent)} of repeats never changes, so it has no noise to be measured by; leave it out, or "
@@ -120,7 +120,7 @@ def indicator(
     Indicator: 3 factors in 20 readouts, 500 samples
     """
     table = readouts(x, "x")
-    values = table.finite()
+    values = table.read_finite()
     n_samples, n_readouts = table.shape
     if n_readouts < 3 or n_samples <= n_readouts:
         raise DataError(
@@ -129,7 +129,7 @@ def indicator(
     scale = _scale(noise_scale, repeats, table)
     warnings = []
     if repeats is not None and scale is not None:
-        warnings += _correlated_noise(readouts(repeats, "repeats").finite(), scale)
+        warnings += _correlated_noise(readouts(repeats, "repeats").read_finite(), scale)
 
     in_units_of_noise = values if scale is None else values / scale
     eigenvalues = np.linalg.svd(in_units_of_noise, compute_uv=False) ** 2
@@ -185,7 +185,7 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
         )
     bad = np.flatnonzero(~(np.isfinite(checked) & (checked > 0)))
     if len(bad):
-        channel = table.column(int(bad[0]))
+        channel = table.describe_column(int(bad[0]))
         raise DataError(
             f"noise_scale is {checked[bad[0]]} for {channel}; give positive numbers, or leave the channel out."
         )

@@ -13,16 +13,14 @@ from ._pipeline import conclude, gather_evidence
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._cost import forecast_cost as forecast_cost
-from ._cost import make_engine as make_engine
-from ._evidence import choose_frame as choose_frame
+from ._evidence import choose_preconditioner as choose_preconditioner
 from ._evidence import gather as gather
 from ._evidence import square_sums as square_sums
 from ._evidence import summarise_between as summarise_between
-from ._fit import inverse_root as inverse_root
+from ._fit import control_sums as control_sums
 from ._fit import iterate_pieces as iterate_pieces
-from ._fit import products as products
+from ._fit import whitening_from_gram as whitening_from_gram
 from ._methods import DEFAULT_METHOD as DEFAULT_METHOD
-from ._pipeline import evidence_from_samples as evidence_from_samples
 from ._pipeline import find_method as find_method
 from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL
 from ._sequence import fit_least_squares as fit_least_squares

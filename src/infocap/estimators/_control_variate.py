@@ -1,38 +1,44 @@
 """Control variates: functions with known means take the sampling noise out of the capacities."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 import scipy
 
 from .._validation import require_one_of, require_probability
 from ..errors import Check
-from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg, jackknife_error_of_stretches, squares
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    benjamini_hochberg,
+    effective_directions,
+    jackknife_error_of_stretches,
+    student_widening,
+    sum_of_squares,
+)
 from ..typing import Floats
 from ._evidence import Evidence
 from ._fit import (
     MIN_EIGENVALUE,
     N_HELDOUT_ROWS,
     N_SIGNS,
-    PENALTIES_WITH_PRIOR,
+    RIDGE_PENALTIES_WITH_PRIOR,
     VALUES_PER_PIECE,
     fit_readouts,
-    most_controls,
+    max_controls,
 )
 from ._groups import N_GROUPS
 from ._method import Estimate
-from ._second_order import MAX_SUMS_BYTES, SecondOrder, second_order
-from ._sequence import ROUNDING, jackknifed, short_stretches
+from ._second_pass import MAX_SUMS_BYTES, PassResults, run_second_pass
+from ._sequence import CAPACITY_ROUNDING, estimate_sequence, short_stretches
 
 # Samples per function below which the total is the sum of the clear capacities alone.
-MIN_SAMPLES_PER_FUNCTION = 2
+MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL = 2
 # S_N / (K N) above which the bias is not removed well enough (docs/estimators.md).
 MAX_LEVERAGE_RATIO = 0.12
 # S_N / (K N) to aim at when more samples are taken.
 TARGET_LEVERAGE_RATIO = 0.06
-# Samples that the noise of the total should rest on.
-MIN_CONTRIBUTORS = 60.0
+# Effective number of samples that the noise of the total should rest on.
+MIN_EFFECTIVE_SAMPLES_OF_TOTAL = 60.0
 # Error of the total from which on a warning about it is worth the reader's time.
 MIN_NOTICEABLE_ERROR = 0.01
 # Error bars by which the mean total of both halves may differ from that of all samples. They differ
@@ -41,15 +47,13 @@ MAX_ERRORS_OF_MEAN_OF_HALVES = 6.0
 # Error bars by which the totals of the halves may differ; their difference scatters by two.
 MAX_ERRORS_BETWEEN_HALVES = 10.0
 
-# Share of the bias removed that the error bars allow for what is left of it: S_N / (K N) is the
+# Fraction of the bias removed that the error bars allow for what is left of it: S_N / (K N) is the
 # next term of the series, and a half of it covers 95 % of the totals of benchmarks/accuracy.py.
-THIRD_ORDER_SHARE = 0.5
-# Share of what the least margin of residuals takes away that the total's error bar allows for: a
-# smaller margin would change the total by about as much, and so do the errors of nearly noise-free
-# devices.
-CAPPED_SHARE = 2.0
-# Standard errors of a 95 % interval of the normal distribution.
-NORMAL_HALF_WIDTH = 1.96
+THIRD_ORDER_FRACTION = 0.5
+# How many times the residual power that clipped margins take away goes into the error bar of the
+# total: a smaller margin would change the total by about as much, and so do the errors of nearly
+# noise-free devices.
+CLIPPED_POWER_FACTOR = 2.0
 
 
 def control_variate(
@@ -83,21 +87,21 @@ def control_variate(
     require_probability("false_discovery_rate", false_discovery_rate)
     require_one_of("fit", fit, ("auto", "least-squares", "none"))
     if evidence.basis.memory and fit != "none":
-        estimate = jackknifed(evidence, false_discovery_rate)
+        estimate = estimate_sequence(evidence, false_discovery_rate)
         if estimate is not None:
             return estimate
 
-    edges = evidence.group_edges
-    passes = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
-    capacity = squares(passes.coordinates.T)
+    group_edges = evidence.group_edges
+    chosen_fit = fit_readouts(evidence, fit, group_edges)
+    passes = run_second_pass(evidence, chosen_fit, group_edges)
+    capacity = sum_of_squares(passes.white_coefficients.T)
     p_value = _p_values(passes, capacity)
 
     # A re-estimated fit adds up to (refit_ratio - 1) times the bias: half of it is removed, half
     # allowed for, and so is the next term of the series.
     refit_ratio = _refit_ratio(passes)
-    third_order = (
-        THIRD_ORDER_SHARE * (passes.leverage_ratio + refit_ratio - 1) * np.abs(passes.bias)
-    )
+    relative_rest = THIRD_ORDER_FRACTION * (passes.leverage_ratio + refit_ratio - 1)
+    third_order = relative_rest * np.abs(passes.bias)
     bias = passes.bias * (1 + refit_ratio) / 2
     variance = refit_ratio * passes.variance + third_order**2
     if evidence.samples.constant:  # the constant readout gives the constant function
@@ -107,11 +111,11 @@ def control_variate(
         p_value[0] = 0.0
 
     unbiased = capacity - bias
-    is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > ROUNDING)
+    is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > CAPACITY_ROUNDING)
     declared = np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total = float(unbiased.sum())
     error = _total_error(evidence, passes, refit_ratio, third_order)
-    if evidence.n_samples < MIN_SAMPLES_PER_FUNCTION * len(capacity):
+    if evidence.n_samples < MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL * len(capacity):
         clear_total = float(declared.sum())
         error = float(np.hypot(error, total - clear_total))
         total = clear_total
@@ -123,12 +127,12 @@ def control_variate(
         total=float(np.clip(total, 0.0, evidence.rank)),
         total_standard_error=error,
         checks=tuple(_reliability_warnings(evidence, passes, error)),
-        coordinates=(passes.coordinates.T,),
+        coordinates=(passes.white_coefficients.T,),
         residual_covariance=passes.residual_covariance,
     )
 
 
-def _p_values(passes: SecondOrder, capacity: Floats) -> Floats:
+def _p_values(passes: PassResults, capacity: Floats) -> Floats:
     """Return p-values of the null hypothesis that a capacity is zero.
 
     Coefficients of a function without capacity scatter about zero from group to group as much as
@@ -136,24 +140,19 @@ def _p_values(passes: SecondOrder, capacity: Floats) -> Floats:
     noise (Satterthwaite) times groups.
     """
     n_groups = len(passes.jackknife_totals)
-    n_directions = _effective_number(passes.group_covariance)
+    n_directions = effective_directions(passes.group_covariance)
     ratio = n_groups * capacity / np.maximum(passes.group_variance, SMALLEST_DIVISOR)
     p_value = scipy.special.fdtrc(n_directions, n_directions * (n_groups - 1), ratio)
     return np.asarray(p_value)
 
 
-def _effective_number(covariance: Floats) -> float:
-    """Return the effective number of directions of a covariance, at most its rank."""
-    return float(np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR))
-
-
-def _refit_ratio(passes: SecondOrder) -> float:
+def _refit_ratio(passes: PassResults) -> float:
     """Return how much more coefficients scatter with a re-estimated fit, in squares; 1 or more."""
     return max(passes.refitted_change / max(passes.fixed_fit_change, SMALLEST_DIVISOR), 1.0)
 
 
 def _total_error(
-    evidence: Evidence, passes: SecondOrder, refit_ratio: float, third_order: Floats
+    evidence: Evidence, passes: PassResults, refit_ratio: float, third_order: Floats
 ) -> float:
     """Return the standard error of the total: a jackknife, and what corrections leave open."""
     totals = passes.jackknife_totals
@@ -161,88 +160,86 @@ def _total_error(
         jackknife = jackknife_error_of_stretches(totals)
     else:
         n_groups = len(totals)
-        # Few groups make longer intervals (Student).
-        widening = scipy.special.stdtrit(n_groups - 1, 0.975) / NORMAL_HALF_WIDTH
-        jackknife = widening * np.sqrt(n_groups - 1) * float(np.std(totals))
+        scatter = np.sqrt(n_groups - 1) * float(np.std(totals))
+        jackknife = student_widening(n_groups) * scatter
     contributions = [
         np.sqrt(refit_ratio) * jackknife,
         third_order.sum(),
-        CAPPED_SHARE * passes.capped,
+        CLIPPED_POWER_FACTOR * passes.clipped_power,
     ]
     return float(np.linalg.norm(contributions))
 
 
-def _reliability_warnings(evidence: Evidence, passes: SecondOrder, error: float) -> Iterator[Check]:
-    """Return where the answer is weaker than its error bars say."""
-    return chain(
-        short_stretches(evidence) if evidence.basis.memory else (),
-        _few_samples_for_functions(evidence, passes),
-        _few_samples_for_readouts(evidence, passes),
-        _few_contributors(passes, error),
-        _halves_that_disagree(passes, error),
-        _unstable_fit(evidence, passes),
-        _single_net(evidence, error),
-    )
+def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float) -> Iterator[Check]:
+    """Yield where the answer is weaker than its error bars say."""
+    if evidence.basis.memory:
+        yield from short_stretches(evidence)
+    yield from _few_samples_for_functions(evidence, passes)
+    yield from _few_samples_for_readouts(evidence, passes)
+    yield from _few_effective_samples(passes, error)
+    yield from _halves_that_disagree(passes, error)
+    yield from _unstable_fit(evidence, passes)
+    yield from _single_net(evidence, error)
 
 
-def _unexplained(passes: SecondOrder) -> float:
+def _unexplained(passes: PassResults) -> float:
     """Return the part of the rank that the fit does not explain."""
     return float(np.trace(passes.residual_covariance))
 
 
-def _few_samples_for_functions(evidence: Evidence, passes: SecondOrder) -> Iterator[Check]:
+def _few_samples_for_functions(evidence: Evidence, passes: PassResults) -> Iterator[Check]:
     n = evidence.n_samples
     n_terms = len(evidence.basis)
-    wanted = MIN_SAMPLES_PER_FUNCTION * n_terms
-    if n < wanted and _unexplained(passes) > ROUNDING:
+    n_needed = MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL * n_terms
+    if n < n_needed and _unexplained(passes) > CAPACITY_ROUNDING:
         yield Check(
             f"{n} samples are few for {n_terms} functions: the total is the sum of the capacities "
             "that are clearly not zero and may miss small ones; take at least "
-            f"{wanted} samples, or lower the degree.",
+            f"{n_needed} samples, or lower the degree.",
             unreliable=f"few samples for {n_terms} functions",
-            wanted=wanted,
+            wanted=n_needed,
         )
 
 
-def _few_samples_for_readouts(evidence: Evidence, passes: SecondOrder) -> Iterator[Check]:
+def _few_samples_for_readouts(evidence: Evidence, passes: PassResults) -> Iterator[Check]:
     ratio = passes.leverage_ratio
-    if ratio > MAX_LEVERAGE_RATIO and _unexplained(passes) > ROUNDING:
+    if ratio > MAX_LEVERAGE_RATIO and _unexplained(passes) > CAPACITY_ROUNDING:
         n = evidence.n_samples
-        wanted = int(np.ceil(n * ratio / TARGET_LEVERAGE_RATIO))
+        n_needed = int(np.ceil(n * ratio / TARGET_LEVERAGE_RATIO))
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their "
             f"variance (S_N / (K N) is {ratio:.2f}, above {MAX_LEVERAGE_RATIO}), so the bias is "
-            f"not removed well; take {wanted} samples.",
+            f"not removed well; take {n_needed} samples.",
             unreliable=f"few samples for {evidence.rank} readouts",
             leverage_ratio=ratio,
-            wanted=wanted,
+            wanted=n_needed,
         )
 
 
-def _few_contributors(passes: SecondOrder, error: float) -> Iterator[Check]:
-    # For normal noise the factor makes the number of contributors that of all samples.
-    nu = _effective_number(passes.residual_covariance)
+def _few_effective_samples(passes: PassResults, error: float) -> Iterator[Check]:
+    # For normal noise in nu directions the factor makes the effective number that of all samples.
+    nu = effective_directions(passes.residual_covariance)
     normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), SMALLEST_DIVISOR)
-    contributors = passes.contributors * normal_factor
-    if contributors < MIN_CONTRIBUTORS and error > MIN_NOTICEABLE_ERROR:
+    effective_samples = passes.effective_samples * normal_factor
+    if effective_samples < MIN_EFFECTIVE_SAMPLES_OF_TOTAL and error > MIN_NOTICEABLE_ERROR:
         yield Check(
-            f"the total's error bar rests on about {contributors:.0f} samples with large residuals "
-            "(heavy-tailed noise, or the edge of the inputs) and may be too short; check the "
-            "largest readouts, or take more samples.",
-            unreliable=f"it rests on {contributors:.0f} samples",
-            contributors=contributors,
+            f"the total's error bar rests on about {effective_samples:.0f} samples with large "
+            "residuals (heavy-tailed noise, or the edge of the inputs) and may be too short; check "
+            "the largest readouts, or take more samples.",
+            unreliable=f"it rests on {effective_samples:.0f} samples",
+            effective_samples=effective_samples,
         )
 
 
-def _halves_that_disagree(passes: SecondOrder, error: float) -> Iterator[Check]:
+def _halves_that_disagree(passes: PassResults, error: float) -> Iterator[Check]:
     first, second = passes.half_totals
-    both = float(passes.jackknife_totals.mean())
-    shift_of_mean = abs((first + second) / 2 - both) / MAX_ERRORS_OF_MEAN_OF_HALVES
+    total = float(passes.jackknife_totals.mean())
+    shift_of_mean = abs((first + second) / 2 - total) / MAX_ERRORS_OF_MEAN_OF_HALVES
     difference = abs(first - second) / MAX_ERRORS_BETWEEN_HALVES
     if max(shift_of_mean, difference) > error > MIN_NOTICEABLE_ERROR:
         yield Check(
             f"the first half of the samples gives a total of {first:.4g}, the second "
-            f"{second:.4g}, all together {both:.4g} with an error bar of {error:.2g}: the device "
+            f"{second:.4g}, all together {total:.4g} with an error bar of {error:.2g}: the device "
             "changed in between (look at the drift), or the samples are too few; measure again, or "
             "take more samples.",
             unreliable="the halves of the samples disagree",
@@ -250,7 +247,7 @@ def _halves_that_disagree(passes: SecondOrder, error: float) -> Iterator[Check]:
         )
 
 
-def _unstable_fit(evidence: Evidence, passes: SecondOrder) -> Iterator[Check]:
+def _unstable_fit(evidence: Evidence, passes: PassResults) -> Iterator[Check]:
     eigenvalue = passes.smallest_eigenvalue
     if eigenvalue < MIN_EIGENVALUE:
         yield Check(
@@ -273,20 +270,20 @@ def _single_net(evidence: Evidence, error: float) -> Iterator[Check]:
 
 def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
     """Return the memory beside the passes: matrices and values of the controls, sums y e'."""
-    n_controls = most_controls(n_samples, n_terms)
-    n_matrices = 2 * (len(PENALTIES_WITH_PRIOR) + n_threads)
+    n_controls = max_controls(n_samples, n_terms)
+    n_matrices = 2 * (len(RIDGE_PENALTIES_WITH_PRIOR) + n_threads)
     n_functions = MAX_SUMS_BYTES // (8 * N_GROUPS * n_columns)
-    sums = 3 * N_GROUPS * n_columns * min(n_controls + n_terms, n_functions)
-    values = 6 * n_threads * min(VALUES_PER_PIECE, n_samples * n_controls)
-    return 8.0 * (n_matrices * n_controls**2 + sums + values)
+    n_sums = 3 * N_GROUPS * n_columns * min(n_controls + n_terms, n_functions)
+    n_values = 6 * n_threads * min(VALUES_PER_PIECE, n_samples * n_controls)
+    return 8.0 * (n_matrices * n_controls**2 + n_sums + n_values)
 
 
 def control_variate_work(n_samples: int, n_columns: int, n_terms: int) -> float:
     """Return the operations beside the first pass: sums of the controls, fits, the second pass."""
-    n_controls = most_controls(n_samples, n_terms)
+    n_controls = max_controls(n_samples, n_terms)
     factorisation = n_controls**3 / 3
     solution = 2.0 * n_controls * (n_controls + N_HELDOUT_ROWS) * n_columns
-    fits = 2 * len(PENALTIES_WITH_PRIOR) * (factorisation + solution)
+    fits = 2 * len(RIDGE_PENALTIES_WITH_PRIOR) * (factorisation + solution)
     sums_of_controls = n_controls**2 + 8.0 * n_controls * n_columns
     sums_of_functions = 8.0 * n_terms * n_columns
     leverages = 6.0 * n_controls * N_SIGNS

@@ -10,7 +10,7 @@ from .._threads import all_cores
 from ..basis import ProductBasis
 from ..diagnostics import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
-from ..samples import Engine, Samples, choose_executor, count_task_slots, cut_into_blocks
+from ..samples import Engine, Samples, choose_executor, count_task_slots, rows_per_block
 from ..typing import ArrayLike
 from ._method import Method
 
@@ -57,7 +57,7 @@ BASIS_BLOCK_BYTES = 12_000_000
 N_COPIES_PER_ROW = 3.0
 # Copies of readouts with repeats: they are compared in memory.
 N_COPIES_OF_REPEATS = 6
-# Bytes per number of a stretch of rows that the data checks look at: double and single precision.
+# Bytes per number of the rows that the data checks look at: double and single precision.
 CHECK_BYTES_PER_NUMBER = 12.0
 
 
@@ -131,8 +131,7 @@ class _MemoryNeeds:
     @property
     def block_rows(self) -> int:
         """Rows that a thread prepares at a time."""
-        start, stop = next(cut_into_blocks(0, self.samples.n_samples, self.n_columns))
-        return stop - start
+        return rows_per_block(self.samples.n_samples, self.n_columns)
 
     @property
     def chunks(self) -> float:
@@ -147,13 +146,13 @@ class _MemoryNeeds:
         """Bytes of what belongs to each row and stays in memory."""
         samples = self.samples
         n_bytes = 0.0
-        for values in (samples.time, samples.root_weights):
+        for values in (samples.time, samples.sqrt_sample_weight):
             if values is not None:
                 n_bytes += N_COPIES_PER_ROW * values.nbytes
         if samples.repeats is not None:
             n_numbers = samples.n_samples * samples.x.shape[1]
             n_bytes += N_COPIES_OF_REPEATS * BYTES_PER_NUMBER * n_numbers
-        if samples.n_dropped:
+        if samples.n_omitted_rows:
             n_bytes += BYTES_PER_SAMPLE * samples.n_samples
         return n_bytes
 
@@ -165,15 +164,18 @@ class _MemoryNeeds:
 
     def total(self, n_threads: int, n_terms: int) -> float:
         """Return the bytes of everything together, with the smallest possible chunks."""
-        array = BYTES_PER_NUMBER * self.n_columns * (self.n_columns + n_terms)
-        block = BYTES_PER_NUMBER * self.n_columns * self.block_rows
-        thread = N_ARRAYS_PER_THREAD * array + BASIS_BLOCK_BYTES + N_BLOCK_COPIES * block
-        method = 0.0
+        array_bytes = BYTES_PER_NUMBER * self.n_columns * (self.n_columns + n_terms)
+        block_bytes = BYTES_PER_NUMBER * self.n_columns * self.block_rows
+        thread_bytes = (
+            N_ARRAYS_PER_THREAD * array_bytes + BASIS_BLOCK_BYTES + N_BLOCK_COPIES * block_bytes
+        )
+        method_bytes = 0.0
         if self.method is not None:
             n_samples = self.samples.n_samples
-            method = self.method.extra_bytes(n_samples, self.n_columns, n_terms, n_threads)
-        passes = n_threads * thread + self.chunks + method
-        return N_LASTING_ARRAYS * array + self.values_per_row + max(passes, self.checks)
+            method_bytes = self.method.extra_bytes(n_samples, self.n_columns, n_terms, n_threads)
+        bytes_of_passes = n_threads * thread_bytes + self.chunks + method_bytes
+        lasting_bytes = N_LASTING_ARRAYS * array_bytes + self.values_per_row
+        return lasting_bytes + max(bytes_of_passes, self.checks)
 
 
 def fit_into_memory(
@@ -202,9 +204,10 @@ def fit_into_memory(
     if n_threads == 0 or (is_thread_pool and n_threads < max_threads):
         raise _too_little_memory(needs, memory_limit, max_threads if is_thread_pool else 1)
 
-    left_for_chunks = memory_limit - needs.total(n_threads, n_terms) + needs.chunks
+    # `needs` counts the smallest chunks; what is left over makes them longer.
+    bytes_for_chunks = memory_limit - needs.total(n_threads, n_terms) + needs.chunks
     n_readers = n_threads if is_thread_pool else 1
-    chunk_bytes = min(left_for_chunks / (N_CHUNKS * n_readers), MAX_CHUNK_BYTES)
+    chunk_bytes = min(bytes_for_chunks / (N_CHUNKS * n_readers), MAX_CHUNK_BYTES)
     return replace(engine, chunk_bytes=int(chunk_bytes), threads=n_threads)
 
 

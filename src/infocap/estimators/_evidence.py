@@ -21,28 +21,29 @@ from ..basis import ProductBasis
 from ..errors import Check
 from ..kernels import (
     MAX_CONDITION_OF_PRODUCTS,
-    Frame,
     Moments,
+    Preconditioner,
     Span,
     Summary,
     combine,
     coordinates,
-    frame_from_triangle,
+    preconditioner_from_triangle,
     span,
-    squares,
+    sum_of_squares,
     summarise,
     triangle_of_gram,
     zero_capacity_bound,
 )
 from ..samples import ColumnStatistics, Engine, Samples, cut_into_blocks
 from ..typing import Floats, Integers
-from ._groups import N_GROUPS, count_groups, group_edges
+from ._groups import N_GROUPS, count_independent_groups, cut_into_groups
 
 # Readouts on a device below which square matrices of them go to the processor, which handles small
 # matrices faster than the card.
 MIN_READOUTS_FOR_DEVICE_MATRICES = 256
-# Samples per readout that a summary by sums of products, or the choice of a frame for them, needs.
-MIN_SAMPLES_PER_READOUT = 2
+# Samples per readout that a summary by sums of products, or the choice of a preconditioner for them,
+# needs.
+MIN_SAMPLES_PER_READOUT_FOR_SUMS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,9 @@ class Evidence:
         The rows, and who goes through them.
     column_statistics
         What the scan of all rows found: the range of every channel and input.
-    frame
-        Coordinates in which the readouts are nearly uncorrelated; None where there are none.
+    preconditioner
+        What makes the readouts nearly uncorrelated, so that sums of their products keep enough
+        digits; None where some readouts are nearly dependent.
     whole, halves
         Summaries of all samples, and of the first and the second half.
     data_findings
@@ -79,7 +81,7 @@ class Evidence:
     samples: Samples
     engine: Engine
     column_statistics: ColumnStatistics
-    frame: Frame | None
+    preconditioner: Preconditioner | None
     whole: Summary
     halves: tuple[Summary, Summary]
     data_findings: Callable[[], dict[str, list[Check]]] = dict
@@ -121,7 +123,7 @@ class Evidence:
 
     @cached_property
     def coordinates(self) -> Any:
-        """The targets in an orthonormal frame of that space, (rank, terms)."""
+        """Coordinates of the targets in an orthonormal frame of that space, (rank, terms)."""
         return coordinates(self.whole, self.space)
 
     @cached_property
@@ -150,12 +152,12 @@ class Evidence:
     @cached_property
     def raw(self) -> Floats:
         """C_N of every target, with the exact E[y²] = 1."""
-        return squares(self.coordinates)
+        return sum_of_squares(self.coordinates)
 
     @cached_property
     def raw_half(self) -> Floats:
         """The mean of C_{N/2} over the two ordered halves."""
-        first, second = (squares(half) for half in self.half_coordinates)
+        first, second = (sum_of_squares(half) for half in self.half_coordinates)
         return (first + second) / 2
 
     @property
@@ -166,12 +168,12 @@ class Evidence:
     @cached_property
     def n_groups(self) -> int:
         """Number of independent groups of samples; 0 for a single low-discrepancy design."""
-        return count_groups(self.samples, self.engine)
+        return count_independent_groups(self.samples, self.engine)
 
     @property
     def group_edges(self) -> Integers:
         """The rows at which the groups of samples begin, and the number of samples."""
-        return group_edges(self.samples, self.n_groups or N_GROUPS)
+        return cut_into_groups(self.samples, self.n_groups or N_GROUPS)
 
     @cached_property
     def leverage(self) -> Floats:
@@ -197,7 +199,7 @@ class Evidence:
 
     @cached_property
     def whitener(self) -> dict[str, Any]:
-        """Options of `Samples.readouts` that give X~, of sample covariance 1."""
+        """Options of `Samples.readouts` that give X~: whitened readouts, of sample covariance 1."""
         whitening = self.space.whitening * float(np.sqrt(self.n_samples))
         return {"mean": self.space.mean, "whitening": to_library_of(whitening, self.coordinates)}
 
@@ -209,59 +211,75 @@ class Evidence:
 
 def gather(samples: Samples, engine: Engine, column_statistics: ColumnStatistics) -> Evidence:
     """Go once through prepared samples, and summarise both ordered halves and the whole."""
-    frame = choose_frame(samples, column_statistics)
+    preconditioner = choose_preconditioner(samples, column_statistics)
     n = samples.n_samples
-    first, second, whole = summarise_between(samples, engine, frame, (0, n // 2, n))
-    return Evidence(samples, engine, column_statistics, frame, whole, (first, second))
+    first, second, whole = summarise_between(samples, engine, preconditioner, (0, n // 2, n))
+    return Evidence(
+        samples=samples,
+        engine=engine,
+        column_statistics=column_statistics,
+        preconditioner=preconditioner,
+        whole=whole,
+        halves=(first, second),
+    )
 
 
 def summarise_between(
-    samples: Samples, engine: Engine, frame: Frame | None, edges: Sequence[int]
+    samples: Samples, engine: Engine, preconditioner: Preconditioner | None, edges: Sequence[int]
 ) -> list[Summary]:
     """Return summaries of the rows between consecutive edges, and last that of all of them.
 
     Sums of products are the fast way. Where they would lose too many digits, or there are few
     rows, the readouts themselves are factored.
     """
-    shortest = min(stop - start for start, stop in pairwise(edges))
-    if frame is not None and shortest >= MIN_SAMPLES_PER_READOUT * samples.n_columns:
-        from_sums = _summaries_from_sums(samples, engine, frame, edges)
-        if from_sums is not None:
-            return from_sums
-    parts: list[Summary] = engine.fold(samples, _summary, combine, edges)
-    return [*parts, combine(*parts)]
+    fewest_rows = min(stop - start for start, stop in pairwise(edges))
+    has_enough_rows = fewest_rows >= MIN_SAMPLES_PER_READOUT_FOR_SUMS * samples.n_columns
+    if preconditioner is not None and has_enough_rows:
+        summaries_from_sums = _summaries_from_sums(samples, engine, preconditioner, edges)
+        if summaries_from_sums is not None:
+            return summaries_from_sums
+    summaries: list[Summary] = engine.fold(samples, _factor_rows, combine, edges)
+    return [*summaries, combine(*summaries)]
 
 
 def _summaries_from_sums(
-    samples: Samples, engine: Engine, frame: Frame, edges: Sequence[int]
+    samples: Samples, engine: Engine, preconditioner: Preconditioner, edges: Sequence[int]
 ) -> list[Summary] | None:
     """Return the summaries from sums of products; None where these have lost too many digits."""
-    sum_products = partial(_moments, matrix=frame.matrix)
+    sum_products = partial(_moments, matrix=preconditioner.matrix)
     moments: list[Moments] = engine.fold(samples, sum_products, edges=edges)
     moments.append(reduce(add, moments))
-    pairs = [sums.summary(frame, samples.constant) for sums in moments]
-    if all(float(condition_bound) < MAX_CONDITION_OF_PRODUCTS for _, condition_bound in pairs):
-        return [summary for summary, _ in pairs]
-    return None
+    summaries = []
+    condition_bounds = []
+    for sums in moments:
+        summary, condition_bound = sums.summary(preconditioner, samples.constant)
+        summaries.append(summary)
+        condition_bounds.append(condition_bound)
+    # A bound is fetched from a device when all of them are under way.
+    keeps_digits = all(float(bound) < MAX_CONDITION_OF_PRODUCTS for bound in condition_bounds)
+    return summaries if keeps_digits else None
 
 
-def choose_frame(samples: Samples, column_statistics: ColumnStatistics) -> Frame | None:
-    """Return coordinates in which some rows of the readouts are nearly uncorrelated.
+def choose_preconditioner(
+    samples: Samples, column_statistics: ColumnStatistics
+) -> Preconditioner | None:
+    """Return what makes the readouts nearly uncorrelated, from the random sample of their rows.
 
     None where some readouts are nearly dependent, or there are too few rows to tell.
     """
-    if column_statistics.sample.shape[0] < MIN_SAMPLES_PER_READOUT * samples.n_columns:
+    n_rows = column_statistics.sample.shape[0]
+    if n_rows < MIN_SAMPLES_PER_READOUT_FOR_SUMS * samples.n_columns:
         return None
-    x = samples.centred(column_statistics.sample)
+    x = samples.prepare(column_statistics.sample)
     xp = array_namespace(x)
     if samples.constant:
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
     if is_on_host(x):
-        return frame_from_triangle(np.linalg.qr(x, mode="r"))
-    return frame_from_triangle(triangle_of_gram(_where_it_is_fast(x.T @ x)))
+        return preconditioner_from_triangle(np.linalg.qr(x, mode="r"))
+    return preconditioner_from_triangle(triangle_of_gram(_to_host_if_small(x.T @ x)))
 
 
-def _where_it_is_fast(matrix: Any) -> Any:
+def _to_host_if_small(matrix: Any) -> Any:
     """Move a square matrix of a device to the processor if it is small."""
     if matrix.shape[0] < MIN_READOUTS_FOR_DEVICE_MATRICES:
         return to_numpy(matrix)
@@ -269,12 +287,12 @@ def _where_it_is_fast(matrix: Any) -> Any:
 
 
 def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments:
-    """Return sums of products of some rows, in coordinates x @ matrix of the readouts.
+    """Return sums of products of some rows, of preconditioned readouts x @ matrix.
 
     As many rows are multiplied at a time as stay in the processor's cache.
     """
     step = stop - start if samples.x.on_device else samples.basis.tile_samples
-    gram: Any = 0.0
+    gram: Any = 0.0  # is summed up while `project` asks for the tiles
 
     def tiles() -> Iterator[tuple[Any, Any]]:
         nonlocal gram
@@ -286,35 +304,37 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             if not is_on_host(z):
                 z = contiguous(z.T).T  # the order in which a card multiplies fastest
             gram = gram + z.T @ z
-            yield samples.inputs(first, last), samples.weighted(z, first)
+            yield samples.inputs(first, last), samples.apply_weights(z, first)
 
     projection = samples.basis.project(tiles())
     if not is_on_host(gram):
-        gram = _where_it_is_fast(gram)
+        gram = _to_host_if_small(gram)
     return Moments(gram, projection, stop - start)
 
 
-def _summary(samples: Samples, start: int, stop: int) -> Summary:
+def _factor_rows(samples: Samples, start: int, stop: int) -> Summary:
     """Factor the readouts of some rows, block by block, and project the targets on them."""
-    blocks = row_blocks(samples, start, stop)
-    return combine(
-        *(
-            summarise(samples.readouts(*rows), samples.targets(*rows), samples.constant)
-            for rows in blocks
-        )
-    )
+    summaries = []
+    for rows in row_blocks(samples, start, stop):
+        readouts = samples.readouts(*rows)
+        targets = samples.targets(*rows)
+        summaries.append(summarise(readouts, targets, samples.constant))
+    return combine(*summaries)
 
 
 def square_sums(samples: Samples, start: int, stop: int) -> Floats:
     """Return the sum of y² of every target over some rows, (terms,)."""
     u = samples.inputs(start, stop)
-    return samples.basis.sum_over(u, samples.weights(start, stop), power=2)
+    return samples.basis.sum_over_samples(u, samples.sample_weight(start, stop), power=2)
 
 
 def _leverages(samples: Samples, start: int, stop: int, **whitener: Any) -> list[Floats]:
     """Return sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
-    blocks = row_blocks(samples, start, stop)
-    return [np.concatenate([squares(samples.readouts(*rows, **whitener).T) for rows in blocks])]
+    leverages = []
+    for rows in row_blocks(samples, start, stop):
+        z = samples.readouts(*rows, **whitener)
+        leverages.append(sum_of_squares(z.T))
+    return [np.concatenate(leverages)]
 
 
 def _leverage_power(samples: Samples, start: int, stop: int, **whitener: Any) -> float:
@@ -331,10 +351,10 @@ def _leverage_power(samples: Samples, start: int, stop: int, **whitener: Any) ->
 def _leverage_squares(samples: Samples, start: int, stop: int, **whitener: Any) -> Floats:
     """Return the sum of leverage times y² of every target over some rows, (terms,)."""
     (leverage,) = _leverages(samples, start, stop, **whitener)
-    weights = samples.weights(start, stop)
+    weights = samples.sample_weight(start, stop)
     if weights is not None:
         leverage = leverage * weights
-    return samples.basis.sum_over(samples.inputs(start, stop), leverage, power=2)
+    return samples.basis.sum_over_samples(samples.inputs(start, stop), leverage, power=2)
 
 
 def row_blocks(samples: Samples, start: int, stop: int) -> list[tuple[int, int]]:

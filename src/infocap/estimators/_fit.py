@@ -1,13 +1,18 @@
 """The fit of the readouts that serves as a control variate: ridge fits, chosen on held-out rows.
 
-Any fit f(u) of the readouts z by functions of the inputs has known means E[y f] and E[f f']; only
-the residual e = z - f has to be averaged over samples. Its mean square for samples left out of the
-fit is the variance of everything that is estimated, so the fit with the smallest one is best.
+The functions of the inputs that the readouts are fitted by are the *controls*; phi are their values.
+Most of them are *reported functions* y, whose capacities the user asks for; others have higher
+degrees. Readouts z are whitened: their sample covariance is 1.
 
-Noisy directions of the readouts want no fit, clean ones the largest: each direction chooses its
-own. The choice is cross-fitted: the directions for one half of the samples are found with the
-residuals of the other half, and the residuals of both choose the fit. A rotation found with the
-very residuals that then judge it would find directions of noise that seem to be predicted.
+Any fit f = b' phi of the readouts has known means E[y f] and E[f f']; only the residual e = z - f
+has to be averaged over samples. Its mean square for samples left out of the fit is the variance of
+everything that is estimated, so the fit with the smallest one is best.
+
+Noisy directions of the readouts are best not fitted at all, clean ones with many controls, so each
+direction takes its own fit. The choice is cross-fitted: the directions for one half of the samples
+are found with the residuals of the other half, and the residuals of both choose the fit. A rotation
+found with the very residuals that then judge it would find directions of noise that seem to be
+predicted.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import numpy as np
 
 from .._arrays import array_namespace, multiply_tall, take_rows, to_library_of, to_numpy
 from ..basis import ProductBasis
-from ..kernels import AddableSums, Ridge, squares
+from ..kernels import AddableSums, Ridge, sum_of_squares
 from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -29,8 +34,8 @@ from ._evidence import Evidence
 # Ridge penalties per sample of the first fits, which have no prior, and of the fits with a prior.
 # The residual of a fit changes little within a factor of ten of its best penalty: twice as many
 # penalties gave the same errors (docs/estimators.md).
-PENALTIES = (0.0, 1e-2, 1.0)
-PENALTIES_WITH_PRIOR = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
+RIDGE_PENALTIES = (0.0, 1e-2, 1.0)
+RIDGE_PENALTIES_WITH_PRIOR = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 # Rows that are held out to compare the fits; twice as many gave the same errors.
 N_HELDOUT_ROWS = 1024
 # Vectors of random signs from which leverages are found, to a quarter of themselves; twice as many
@@ -40,7 +45,7 @@ N_SIGNS = 32
 # fewer fits are faster, and less the work of chance.
 MAX_RESIDUAL_RATIO = 0.98
 
-# Controls (functions in the fit) per sample: leverages come near 1 beyond it.
+# Controls per sample: leverages come near 1 beyond it.
 MAX_CONTROLS_PER_SAMPLE = 0.4
 # Controls per reported function: degrees beyond these were found to hold nothing.
 MAX_CONTROLS_PER_FUNCTION = 4.0
@@ -51,7 +56,7 @@ MAX_CONTROLS = 4000
 
 # Standard errors from which on a capacity stands out and has a prior of its own.
 MIN_STANDARD_ERRORS_FOR_OWN_PRIOR = 2.0
-# Share of the noise of one capacity below which a control is left out of the second fits.
+# Prior of a control, relative to the noise of one capacity, below which the second fits leave it out.
 MIN_PRIOR_TO_NOISE = 0.05
 # Least prior, relative to the largest: it bounds the penalties.
 MIN_RELATIVE_PRIOR = 1e-8
@@ -73,25 +78,41 @@ NO_HELDOUT_ROWS = np.empty(0, dtype=int)
 NO_FIT = -1
 
 
+class HeldoutRows(NamedTuple):
+    """Values of the controls and whitened readouts at held-out rows."""
+
+    phi: Any  # (controls, rows)
+    z: Any  # (rows, rank)
+
+
 @dataclass(frozen=True, eq=False)
-class Products(AddableSums):
+class ControlSums(AddableSums):
     """Sums over samples of products of the controls phi and the whitened readouts z."""
 
-    controls: Any  # phi phi', (controls, controls)
-    cross: Any  # phi z', (controls, rank)
-    readouts: Any  # z z', (rank, rank)
     count: int
-    # Of the held-out rows, phi (controls, rows) and z (rows, rank) of each piece.
-    heldout: list[tuple[Any, Any]] = field(default_factory=list)
+    phi_phi: Any  # phi phi', (controls, controls)
+    phi_z: Any  # phi z', (controls, rank)
+    z_z: Any  # z z', (rank, rank)
+    heldout: list[HeldoutRows] = field(default_factory=list)  # of each piece of rows
+
+    def without(self, part: ControlSums) -> ControlSums:
+        """Return the sums over the samples that are not in a part of them."""
+        return ControlSums(
+            count=self.count - part.count,
+            phi_phi=self.phi_phi - part.phi_phi,
+            phi_z=self.phi_z - part.phi_z,
+            z_z=self.z_z - part.z_z,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class HalfFit:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
-    share: float  # of all samples: one half, unless the number of groups is odd
-    projections: dict[int, Any]  # on the directions that chose each candidate, (rank, rank)
-    coefficients: Any  # of all readouts, (dictionary, rank)
+    fraction: float  # of all samples: one half, unless the number of groups is odd
+    # On the directions that chose each candidate, by its number, (rank, rank).
+    projections: dict[int, Any]
+    coefficients: Any  # b of all readouts, (controls, rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,100 +126,105 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The chosen fits, and first estimates of c = E[y z] and G = E[z z'] from sums alone."""
+    """The chosen fits, and first estimates of c = E[phi z] and G = E[z z'] from sums alone."""
 
-    dictionary: ProductBasis  # the controls
-    places: Integers  # of the reported functions in the dictionary, -1 for those not in it
+    controls: ProductBasis
+    positions: Integers  # of the reported functions among the controls; -1: is not a control
     candidates: list[Candidate]
     halves: list[HalfFit]  # two of them
-    coefficients: Any  # mean over samples, (dictionary, rank)
-    c: Any  # first estimate for the functions of the dictionary, (dictionary, rank)
-    gram: Any  # first estimate, (rank, rank)
-    control_products: Any  # sums of phi phi'
-    residual_power: float  # mean square of the residuals, summed over readouts
+    coefficients: Any  # b, the mean over all samples of those of the halves, (controls, rank)
+    first_c: Any  # (controls, rank)
+    first_gram: Any  # (rank, rank)
+    phi_phi: Any  # sums of phi phi', (controls, controls)
+    residual_power: float  # mean square of the held-out residuals, summed over readouts
 
 
 class Piece(NamedTuple):
-    """Consecutive rows with what is needed of them at a time."""
+    """Consecutive rows: inputs, values of some functions, and whitened readouts."""
 
-    first: int  # the first row
+    first: int  # number of the first row
     inputs: Any  # (rows, inputs)
-    values: Any  # of a basis, (functions, rows)
-    readouts: Any  # (rows, rank)
+    phi: Any  # (functions, rows)
+    z: Any  # (rows, rank)
 
 
-def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
+def fit_readouts(evidence: Evidence, kind: str, group_edges: Integers) -> Fit:
     """Fit the readouts by controls: one pass for the sums, then a choice among ridge fits.
 
-    What the first fits find is the prior of further ones (empirical Bayes). The first fits use the
-    reported functions, the others also higher degrees. A second round of priors would lower the
-    residual by less than 3 %, also with fewer samples than functions.
+    The first fits use the reported functions alone. The capacities that they find become the prior
+    of further fits (empirical Bayes), which also use higher degrees. A second round of priors would
+    lower the residual by less than 3 %, also with fewer samples than functions.
 
-    `kind` is ``"auto"``, ``"least-squares"`` or ``"none"``; `edges` are the rows where groups
+    `kind` is ``"auto"``, ``"least-squares"`` or ``"none"``; `group_edges` are the rows where groups
     begin.
     """
-    selection = _prepare_selection(evidence, edges)
-    penalties = {"none": (), "least-squares": (0.0,), "auto": PENALTIES}[kind]
-    is_reported = np.isin(np.arange(len(selection.dictionary)), selection.places)
-    first_weights = np.where(is_reported, 1.0, np.inf)
-    first_candidates = selection.candidates(first_weights, penalties)
+    selection = _prepare_selection(evidence, group_edges)
+    penalties = {"none": (), "least-squares": (0.0,), "auto": RIDGE_PENALTIES}[kind]
+    is_reported = np.isin(np.arange(len(selection.controls)), selection.positions)
+    equal_weights = np.where(is_reported, 1.0, np.inf)
+    first_candidates = selection.ridge_fits(equal_weights, penalties)
     first_fit = selection.select(first_candidates)
     if kind != "auto":
         return first_fit
 
-    prior_weights = selection.prior_weights(first_fit)
+    prior_weights = selection.weights_from_prior(first_fit)
     if prior_weights is None:
         return first_fit
     candidates = first_candidates[:1]
-    candidates += selection.candidates(prior_weights, PENALTIES_WITH_PRIOR)
+    candidates += selection.ridge_fits(prior_weights, RIDGE_PENALTIES_WITH_PRIOR)
     second_fit = selection.select(candidates)
     return second_fit if second_fit.residual_power < first_fit.residual_power else first_fit
 
 
-def _prepare_selection(evidence: Evidence, edges: Integers) -> _FitSelection:
+def _prepare_selection(evidence: Evidence, group_edges: Integers) -> _FitSelection:
     """Make the pass over the samples that all fits need."""
     n = evidence.n_samples
-    dictionary = controls(evidence)
+    controls = choose_controls(evidence)
     permutation = np.random.default_rng(0).permutation(n)
     heldout_rows = np.sort(permutation[:N_HELDOUT_ROWS])
-    sum_products = partial(products, heldout_rows=heldout_rows, **evidence.whitener)
-    samples = replace(evidence.samples, basis=dictionary)
-    sums: Products = evidence.engine.fold(samples, sum_products)
+    sum_controls = partial(control_sums, heldout_rows=heldout_rows, **evidence.whitener)
+    samples = replace(evidence.samples, basis=controls)
+    sums: ControlSums = evidence.engine.fold(samples, sum_controls)
 
-    xp = array_namespace(sums.cross)
-    middle = int(edges[len(edges) // 2])
-    values, readouts = zip(*sums.heldout, strict=True)
+    xp = array_namespace(sums.phi_z)
+    middle = int(group_edges[len(group_edges) // 2])
     return _FitSelection(
-        dictionary=dictionary,
-        places=evidence.basis.places(dictionary),
+        controls=controls,
+        positions=evidence.basis.positions_in(controls),
         sums=sums,
         n_constant=int(evidence.samples.constant),
-        half_shares=(middle / n, 1 - middle / n),
-        phi=xp.concat(values, axis=1),
-        z=xp.concat(readouts),
+        half_fractions=(middle / n, 1 - middle / n),
+        phi=xp.concat([piece.phi for piece in sums.heldout], axis=1),
+        z=xp.concat([piece.z for piece in sums.heldout]),
         n_heldout_in_first_half=int(np.searchsorted(heldout_rows, middle)),
     )
 
 
-def products(
+def control_sums(
     samples: Samples,
     start: int,
     stop: int,
     *,
     heldout_rows: Integers = NO_HELDOUT_ROWS,
     **whitener: Any,
-) -> Products:
+) -> ControlSums:
     """Return the sums over some rows; the controls are the basis of these samples."""
-    total: Products | None = None
+    total: ControlSums | None = None
     for piece in iterate_pieces(samples, start, stop, samples.basis, **whitener):
-        phi = piece.values
-        z = piece.readouts
+        phi = piece.phi
+        z = piece.z
         rows = heldout_rows - samples.first_row - piece.first
-        rows_here = to_library_of(rows[(rows >= 0) & (rows < z.shape[0])], z)
-        heldout = (take_rows(phi.T, rows_here).T, take_rows(z, rows_here))
-        sums = Products(phi @ phi.T, multiply_tall(phi, z), z.T @ z, z.shape[0], [heldout])
+        rows_in_piece = to_library_of(rows[(rows >= 0) & (rows < z.shape[0])], z)
+        heldout = HeldoutRows(take_rows(phi.T, rows_in_piece).T, take_rows(z, rows_in_piece))
+        sums = ControlSums(
+            count=z.shape[0],
+            phi_phi=phi @ phi.T,
+            phi_z=multiply_tall(phi, z),
+            z_z=z.T @ z,
+            heldout=[heldout],
+        )
         total = sums if total is None else total.absorb(sums)
-    return cast(Products, total)
+    return cast(ControlSums, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,23 +235,26 @@ class _FitSelection:
     are held out although all fits come from the sums over all samples.
     """
 
-    dictionary: ProductBasis
-    places: Integers  # of the reported functions in the dictionary
-    sums: Products
+    controls: ProductBasis
+    positions: Integers  # of the reported functions among the controls
+    sums: ControlSums
     n_constant: int  # 1 where the first readout is the constant, which is known exactly
-    half_shares: tuple[float, float]  # of all samples, in each half
-    phi: Any  # values of the dictionary at the held-out rows, (dictionary, rows)
-    z: Any  # readouts at these rows, (rows, rank)
+    half_fractions: tuple[float, float]  # of all samples, in each half
+    phi: Any  # values of the controls at the held-out rows, (controls, rows)
+    z: Any  # whitened readouts at these rows, (rows, rank)
     n_heldout_in_first_half: int
 
-    def candidates(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
-        """Return ridge fits with these weights of the penalty; infinite ones leave controls out.
+    def ridge_fits(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
+        """Return a fit for each penalty, which is multiplied by the weight of each control.
 
-        There is no fit where the controls are not independent on the samples.
+        Controls of infinite weight are left out. There is no fit where the controls are not
+        independent on the samples.
         """
-        kept = np.flatnonzero(np.isfinite(weights))
-        scaled_penalties = (self.sums.count * penalty * weights[kept] for penalty in penalties)
-        fits = Ridge.fits(self.sums.controls, self.sums.cross, kept, scaled_penalties, N_SIGNS)
+        used = np.flatnonzero(np.isfinite(weights))
+        penalties_of_controls = (self.sums.count * penalty * weights[used] for penalty in penalties)
+        fits = Ridge.fits(
+            self.sums.phi_phi, self.sums.phi_z, used, penalties_of_controls, n_signs=N_SIGNS
+        )
         return [self._candidate(fit) for fit in fits]
 
     def _candidate(self, fit: Ridge) -> Candidate:
@@ -236,40 +265,41 @@ class _FitSelection:
 
     def select(self, candidates: list[Candidate]) -> Fit:
         """Return the best fit of each direction, or none at all, and the first estimates."""
-        products_of_halves = self._residual_products(candidates)
-        rank = self.sums.cross.shape[1]
+        residual_products = self._residual_products(candidates)
+        rank = self.sums.phi_z.shape[1]
         halves = list[HalfFit]()
         margins = list[float]()
         residual_power = 0.0
-        for half, share in enumerate(self.half_shares):
-            choice = self._choose(products_of_halves, other_half=1 - half)
-            halves.append(self._half_fit(choice, share, candidates))
+        for half, fraction in enumerate(self.half_fractions):
+            choice = self._choose(residual_products, other_half=1 - half)
+            halves.append(self._half_fit(choice, fraction, candidates))
             residual_power += choice.residual_power / (2 * self.z.shape[0])
             margins += [candidates[k].mean_margin for k in choice.fits if k != NO_FIT]
 
         first, second = halves
-        b = first.share * first.coefficients + second.share * second.coefficients
-        fitted_sums = self.sums.controls @ b
+        b = first.fraction * first.coefficients + second.fraction * second.coefficients
+        phi_f = self.sums.phi_phi @ b  # the sum of phi f'
         # The residuals of a fit are too small by the margins of their samples.
         mean_margin = float(np.mean(margins or 1.0))
-        c = b + (self.sums.cross - fitted_sums) / (self.sums.count * mean_margin)
-        gram = to_library_of(np.eye(rank), b) + b.T @ (b - fitted_sums / self.sums.count)
+        first_c = b + (self.sums.phi_z - phi_f) / (self.sums.count * mean_margin)
+        # E[f f'] = b'b is known and replaces its sample mean; that of z z' is 1.
+        first_gram = to_library_of(np.eye(rank), b) + b.T @ (b - phi_f / self.sums.count)
         return Fit(
-            dictionary=self.dictionary,
-            places=self.places,
+            controls=self.controls,
+            positions=self.positions,
             candidates=candidates,
             halves=halves,
             coefficients=b,
-            c=c,
-            gram=gram,
-            control_products=self.sums.controls,
+            first_c=first_c,
+            first_gram=first_gram,
+            phi_phi=self.sums.phi_phi,
             residual_power=residual_power,
         )
 
     def _residual_products(self, candidates: list[Candidate]) -> Any:
         """Return products e'e of held-out residuals: (1 + candidates, halves, readouts, readouts).
 
-        The first are those of no fit at all. The constant readout, which is exact, is left out.
+        Those of no fit at all come first. The constant readout, which is exact, is left out.
         """
         xp = array_namespace(self.z)
         middle = self.n_heldout_in_first_half
@@ -280,34 +310,38 @@ class _FitSelection:
             products_of_fits.append(xp.stack([first.T @ first, second.T @ second]))
         return xp.stack(products_of_fits)
 
-    def _choose(self, products_of_halves: Any, other_half: int) -> _Choice:
-        """Let each direction choose its fit; the directions are those of the other half."""
-        xp = array_namespace(products_of_halves)
-        products_of_all = xp.sum(products_of_halves, axis=1)
-        n_fits = products_of_all.shape[0] - 1
-        power_of_fits = to_numpy(xp.linalg.trace(products_of_all))[1:]
-        common = 1 + int(np.argmin(power_of_fits)) if n_fits else 0
+    def _choose(self, residual_products: Any, other_half: int) -> _Choice:
+        """Let each direction choose its fit; the directions are those of the other half.
 
-        directions = xp.linalg.eigh(products_of_halves[common, other_half, :, :])[1]
-        # Residual power of every fit along every direction, (1 + fits, directions).
+        Here fits are counted as `_residual_products` does: 0 is no fit, 1 the first candidate.
+        """
+        xp = array_namespace(residual_products)
+        products_of_all = xp.sum(residual_products, axis=1)
+        common = 0
+        if products_of_all.shape[0] > 1:
+            power_of_candidates = to_numpy(xp.linalg.trace(products_of_all))[1:]
+            common = 1 + int(np.argmin(power_of_candidates))
+
+        directions = xp.linalg.eigh(residual_products[common, other_half, :, :])[1]
+        # Residual power of every fit along every direction, (1 + candidates, directions).
         power = to_numpy(xp.sum((products_of_all @ directions) * directions, axis=1))
         best = np.argmin(power, axis=0)
         hardly_better = power.min(axis=0) > MAX_RESIDUAL_RATIO * power[common]
         best[hardly_better] = common
         chosen_power = np.take_along_axis(power, best[None], axis=0)
 
-        rank = self.sums.cross.shape[1]
+        rank = self.sums.phi_z.shape[1]
         rotation = np.eye(rank)
         rotation[self.n_constant :, self.n_constant :] = to_numpy(directions)
         fits = np.full(rank, NO_FIT)
         fits[self.n_constant :] = best - 1
         return _Choice(rotation, fits, float(chosen_power.sum()))
 
-    def _half_fit(self, choice: _Choice, share: float, candidates: list[Candidate]) -> HalfFit:
+    def _half_fit(self, choice: _Choice, fraction: float, candidates: list[Candidate]) -> HalfFit:
         """Put the fit of one half together from the fits that its directions chose."""
         rank = len(choice.fits)
         is_constant = np.arange(rank) < self.n_constant  # which the first control predicts
-        b = to_library_of(np.eye(len(self.dictionary), rank) * is_constant, self.sums.cross)
+        b = to_library_of(np.eye(len(self.controls), rank) * is_constant, self.sums.phi_z)
         rotation = to_library_of(choice.rotation, b)
         projections = dict[int, Any]()
         for k in sorted({NO_FIT, *choice.fits.tolist()}):
@@ -315,30 +349,30 @@ class _FitSelection:
             projections[k] = (rotation * is_chosen) @ rotation.T
             if k != NO_FIT:
                 b = b + candidates[k].fit.coefficients @ projections[k]
-        return HalfFit(share, projections, b)
+        return HalfFit(fraction, projections, b)
 
-    def prior_weights(self, fit: Fit) -> Floats | None:
-        """Return weights of the next penalties: 1 / what each function seems to hold.
+    def weights_from_prior(self, fit: Fit) -> Floats | None:
+        """Return weights of the next penalties: 1 / the capacity that each control seems to have.
 
-        They are infinite where that is nothing; None where no function holds anything.
+        They are infinite where that is nothing; None where no control has any.
         """
         noise = fit.residual_power / self.sums.count
-        root, _ = inverse_root(fit.gram)
-        capacity = squares((fit.c @ root).T) - noise
+        whitening, _ = whitening_from_gram(fit.first_gram)
+        capacity = sum_of_squares((fit.first_c @ whitening).T) - noise
         error = np.sqrt(4 * np.maximum(capacity, 0) * noise + noise**2 / 2)
         stands_out = capacity > MIN_STANDARD_ERRORS_FOR_OWN_PRIOR * error
         prior = self._prior_by_degree(capacity, stands_out)
         prior = np.where(stands_out, np.maximum(capacity, prior), prior)
         if prior.max() <= 0:
             return None
-        kept = prior >= MIN_PRIOR_TO_NOISE * noise
-        kept[0] = True
+        is_used = prior >= MIN_PRIOR_TO_NOISE * noise
+        is_used[0] = True  # the constant
         weights = 1 / np.maximum(prior / prior.max(), MIN_RELATIVE_PRIOR)
-        return np.where(kept, weights, np.inf)
+        return np.where(is_used, weights, np.inf)
 
     def _prior_by_degree(self, capacity: Floats, stands_out: Any) -> Floats:
-        """Return the mean capacity of the functions of each degree that do not stand out."""
-        degrees = self.dictionary.degrees
+        """Return for each control the mean capacity of those of its degree that do not stand out."""
+        degrees = self.controls.degrees
         prior = np.empty(len(capacity))
         for degree in np.unique(degrees):
             same_degree = degrees == degree
@@ -359,12 +393,17 @@ class _Choice:
     residual_power: float  # sum over the held-out rows and directions
 
 
-def inverse_root(gram: Any) -> tuple[Any, float]:
-    """Return G^-1/2 up to a rotation, no direction blown up, and the smallest eigenvalue of G."""
+def whitening_from_gram(gram: Any) -> tuple[Any, float]:
+    """Return G^-1/2, up to a rotation, and the smallest eigenvalue of G.
+
+    A capacity c'G^-1c is the sum of squares of c'G^-1/2. The samples' own covariance of whitened
+    readouts is 1, so G, which is a better estimate, is near 1; eigenvalues far from it are noise
+    and are limited.
+    """
     xp = array_namespace(gram)
-    eigenvalues, vectors = xp.linalg.eigh(gram)
+    eigenvalues, directions = xp.linalg.eigh(gram)
     limited = xp.clip(eigenvalues, MIN_EIGENVALUE, 1 / MIN_EIGENVALUE)
-    return vectors / xp.sqrt(limited), float(eigenvalues[0])
+    return directions / xp.sqrt(limited), float(eigenvalues[0])
 
 
 def iterate_pieces(
@@ -372,31 +411,36 @@ def iterate_pieces(
     start: int,
     stop: int,
     basis: ProductBasis,
-    parts: int = 1,
+    n_arrays: int = 1,
     **whitener: Any,
 ) -> Iterator[Piece]:
-    """Yield consecutive pieces of some rows, of a size that is multiplied at full speed.
+    """Yield consecutive pieces of some rows, so many at a time as are multiplied at full speed.
 
-    With `parts`, so many times smaller ones. The values are overwritten by those of the next piece.
+    They are fewer by the factor `n_arrays` where the caller makes so many arrays of the size of
+    `phi` at a time. The values phi are overwritten by those of the next piece.
     """
     n_values = VALUES_PER_PIECE_ON_DEVICE if samples.x.on_device else VALUES_PER_PIECE
-    step = max(n_values // (parts * len(basis)), MIN_ROWS_PER_PIECE)
-    memory = None
+    step = max(n_values // (n_arrays * len(basis)), MIN_ROWS_PER_PIECE)
+    values = None
     for first in range(start, stop, step):
         last = min(first + step, stop)
         u = samples.inputs(first, last)
-        memory = basis.values(u, memory)
-        values = samples.weighted(memory.T, first).T
-        yield Piece(first, u, values, samples.readouts(first, last, **whitener))
+        values = basis.values(u, values)
+        yield Piece(
+            first=first,
+            inputs=u,
+            phi=samples.apply_weights(values.T, first).T,
+            z=samples.readouts(first, last, **whitener),
+        )
 
 
-def controls(evidence: Evidence) -> ProductBasis:
-    """Return the functions that may serve: the reported ones and higher degrees.
+def choose_controls(evidence: Evidence) -> ProductBasis:
+    """Return the reported functions and further ones of higher degree.
 
-    If the reported ones are too many, the strongest of them serve.
+    If the reported ones are too many, return those with the largest raw capacities.
     """
     basis = evidence.basis
-    n_controls = most_controls(evidence.n_samples, len(basis))
+    n_controls = max_controls(evidence.n_samples, len(basis))
     if len(basis) <= n_controls:
         return _extended(basis, n_controls)
     strongest = np.argsort(-evidence.raw)[:n_controls]
@@ -409,10 +453,10 @@ def _extended(basis: ProductBasis, n_controls: int) -> ProductBasis:
     return basis.extended(n_controls)
 
 
-def most_controls(n_samples: int, n_terms: int) -> int:
-    """Return how many functions may serve as controls.
+def max_controls(n_samples: int, n_terms: int) -> int:
+    """Return how many controls there may be.
 
-    >>> most_controls(n_samples=1024, n_terms=66), most_controls(n_samples=8192, n_terms=1287)
+    >>> max_controls(n_samples=1024, n_terms=66), max_controls(n_samples=8192, n_terms=1287)
     (264, 1287)
     """
     useful = min(MAX_CONTROLS_PER_FUNCTION * n_terms, max(n_terms, N_CHEAP_CONTROLS))

@@ -36,8 +36,8 @@ from ._methods import METHODS
 
 # Days that a job may take at the slowest; a longer one is a mistake in the choice of the basis.
 MAX_DAYS = 2.0
-# Share of the machine's memory that a job may take; beyond it the machine would begin to swap.
-MAX_SHARE_OF_MACHINE_MEMORY = 0.8
+# Fraction of the machine's memory that a job may take; beyond it the machine would begin to swap.
+MAX_FRACTION_OF_MACHINE_MEMORY = 0.8
 # Bytes that every machine has. For a smaller job the machine is not asked for its memory.
 BYTES_ON_ANY_MACHINE = 1e9
 SECONDS_PER_DAY = 86_400.0
@@ -59,8 +59,9 @@ MAX_COORDINATE_BYTES = 64_000_000
 # Coordinates are kept of all samples and of both halves.
 N_COORDINATE_ARRAYS = 3
 
-# A missing-row search reads this share of the memory limit at a time: it holds several copies.
-MEMORY_SHARE_FOR_MISSING_ROWS = 16
+# A search for missing rows reads this fraction of the memory limit at a time: it holds several
+# copies.
+MEMORY_FRACTION_FOR_MISSING_ROWS = 1 / 16
 
 
 def gather_evidence(
@@ -78,6 +79,7 @@ def gather_evidence(
     washout: int | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
+    method: str | Estimator | None = None,
 ) -> Evidence:
     """Go through the data once and keep what every method needs.
 
@@ -92,6 +94,8 @@ def gather_evidence(
         As for `estimate`.
     memory_limit, executor
         As for `estimate`.
+    method
+        The method that will be used, if it is known: with a memory limit its own needs count.
 
     Returns
     -------
@@ -121,27 +125,18 @@ def gather_evidence(
         washout=washout,
     )
     engine = make_engine(u, x, executor, memory_limit)
-    return evidence_from_samples(samples, engine, constant, nan_policy, method=None)
-
-
-def evidence_from_samples(
-    samples: Samples, engine: Engine, constant: bool, nan_policy: str, method: Method | None
-) -> Evidence:
-    """Scan all rows, refuse what cannot be used, prepare the readouts, and make the one pass.
-
-    `method` is the method that will be used, if it is known: with a memory limit its own needs
-    count.
-    """
     constant = require_boolean("constant", constant)
     require_one_of("nan_policy", nan_policy, ("raise", "omit"))
     _refuse_host_options_for_device_arrays(samples, engine)
     if nan_policy == "omit":
         samples = _without_missing_rows(samples, engine)
     if engine.memory_limit is not None:
-        engine = fit_into_memory(engine, samples, constant, method)
+        chosen_method = None if method is None else find_method(method, {})
+        engine = fit_into_memory(engine, samples, constant, chosen_method)
+
     with all_cores() as n_cores, np.errstate(under="ignore"):  # readouts near 1e-310 are valid
         statistics = scan_columns(samples, engine)
-        samples = samples.prepared(statistics, constant)
+        samples = samples.choose_preparation(statistics, constant)
         _refuse_impossible_job(samples)
         findings = _start_data_checks(samples, statistics, n_cores)
         evidence = replace(gather(samples, engine, statistics), data_findings=findings)
@@ -170,7 +165,7 @@ def _without_missing_rows(samples: Samples, engine: Engine) -> Samples:
             "a list."
         )
     if engine.memory_limit is not None:
-        chunk_bytes = engine.memory_limit // MEMORY_SHARE_FOR_MISSING_ROWS
+        chunk_bytes = int(engine.memory_limit * MEMORY_FRACTION_FOR_MISSING_ROWS)
         engine = replace(engine, chunk_bytes=chunk_bytes)
     return omit_missing_rows(samples, engine)
 
@@ -184,9 +179,9 @@ def _refuse_impossible_job(samples: Samples) -> None:
     n_bytes = 8.0 * 4 * k * n_terms + 512.0 * n_terms
     flops_per_second = DEVICE_FLOPS_PER_SECOND if samples.x.on_device else MIN_FLOPS_PER_SECOND
     n_days = 2.0 * n * k * n_terms / flops_per_second / SECONDS_PER_DAY
-    too_large = (
-        n_bytes > BYTES_ON_ANY_MACHINE and n_bytes > MAX_SHARE_OF_MACHINE_MEMORY * machine_memory()
-    )
+    too_large = False
+    if n_bytes > BYTES_ON_ANY_MACHINE:
+        too_large = n_bytes > MAX_FRACTION_OF_MACHINE_MEMORY * machine_memory()
     if too_large or n_days > MAX_DAYS:
         raise ParameterError(
             f"the basis has {n_terms:,} functions: with {k} readouts and {n:,} samples that takes "
@@ -266,7 +261,14 @@ def conclude(
         total = float(np.sum(estimate.capacity))
     with all_cores(), np.errstate(under="ignore"):
         repeats, repeated_rows = _analyse_repeats(evidence.samples)
-        case = Case(evidence, chosen_method, estimate, total, repeats, repeated_rows)
+        case = Case(
+            evidence=evidence,
+            method=chosen_method,
+            estimate=estimate,
+            total=total,
+            repeats=repeats,
+            repeated=repeated_rows,
+        )
         checks = run_checks(case)
         coordinates, weights = _coordinates_and_weights(evidence, estimate)
     for check in checks:
@@ -383,7 +385,7 @@ def _analyse_repeats(samples: Samples) -> tuple[Repeats | None, Integers | None]
     first = samples.x.read(0, samples.n_samples, on_host=True)
     measured_once = None if is_repeated.all() else first[~is_repeated]
     options: dict[str, Any] = {"measured_once": measured_once}
-    weights = samples.weights(0, samples.n_samples)
+    weights = samples.sample_weight(0, samples.n_samples)
     if weights is not None:
         options["weights"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ import scipy
 
 from .._validation import require_one_of, require_probability, require_whole_number
 from ..errors import Check, DataError, ParameterError
-from ..kernels import Summary, combine, squares
+from ..kernels import Summary, combine, sum_of_squares
 from ..samples import Samples, Table
 from ..typing import Floats
 from ._evidence import Evidence, row_blocks, square_sums, summarise_between
@@ -185,7 +185,7 @@ def surrogate(
     array([0.  , 0.84, 0.  , 0.16, 0.  ])
     """
     n_surrogates = require_whole_number("n_surrogates", n_surrogates, 1)
-    if evidence.samples.root_weights is not None:
+    if evidence.samples.sqrt_sample_weight is not None:
         raise ParameterError(
             "method 'surrogate' shuffles samples and takes no weights; use another method."
         )
@@ -235,7 +235,7 @@ def _largest_of_surrogates(evidence: Evidence, n_surrogates: int, seed: int | No
         shuffled[generator.permutation(len(u))] = u
         samples = replace(evidence.samples, u=Table(shuffled, "u"))
         products = evidence.engine.fold(samples, partial(_products, **evidence.whitener))
-        np.maximum(largest, squares(products.T / evidence.n_samples), out=largest)
+        np.maximum(largest, sum_of_squares(products.T / evidence.n_samples), out=largest)
     return largest
 
 
@@ -265,7 +265,7 @@ def _with_jackknife(
     if require_whole_number("jackknife", n_blocks, 0) == 0:
         return estimate
     edges = _block_edges(evidence, n_blocks)
-    without_block = np.array([values(part) for part in _evidence_without_blocks(evidence, edges)])
+    without_block = np.array([values(rest) for rest in _evidence_without_blocks(evidence, edges)])
     unbiased = values(evidence)
     if divide_by_power:
         # Sums of y² over each block give the mean of y² over the samples without it.
@@ -304,7 +304,9 @@ def _block_edges(evidence: Evidence, n_blocks: int) -> list[int]:
 
 def _evidence_without_blocks(evidence: Evidence, edges: list[int]) -> Iterator[Evidence]:
     """Yield the evidence without each block, in which one half is shorter by that block."""
-    *blocks, _ = summarise_between(evidence.samples, evidence.engine, evidence.frame, edges)
+    *blocks, _ = summarise_between(
+        evidence.samples, evidence.engine, evidence.preconditioner, edges
+    )
     n_per_half = len(blocks) // 2
     first_half, second_half = evidence.halves
     pairs = [(shorter, second_half) for shorter in _all_but_one(blocks[:n_per_half])]
@@ -318,10 +320,10 @@ def _all_but_one(blocks: list[Summary]) -> list[Summary]:
     beginnings = list(accumulate(blocks[:-1], combine))  # blocks 0, 0 to 1, ...
     backwards = accumulate(reversed(blocks[1:]), lambda end, block: combine(block, end))
     ends = list(backwards)[::-1]  # blocks 1 to the last, 2 to the last, ...
-    between = [
-        combine(beginning, end) for beginning, end in zip(beginnings[:-1], ends[1:], strict=True)
-    ]
-    return [ends[0], *between, beginnings[-1]]
+    without_one = [ends[0]]
+    for beginning, end in zip(beginnings[:-1], ends[1:], strict=True):
+        without_one.append(combine(beginning, end))
+    return [*without_one, beginnings[-1]]
 
 
 def _jackknife_error(without_block: Floats) -> Floats:

@@ -3,11 +3,11 @@
 from ._moments import (
     MAX_CONDITION_OF_PRODUCTS,
     AddableSums,
-    Frame,
     Moments,
+    Preconditioner,
     add_groups,
     condition_bound,
-    frame_from_triangle,
+    preconditioner_from_triangle,
     triangle_of_gram,
 )
 from ._projection import (
@@ -18,15 +18,16 @@ from ._projection import (
     combine,
     coordinates,
     span,
-    squares,
+    sum_of_squares,
     summarise,
 )
 from ._ridge import MIN_EXACT_LEVERAGE, Ridge, rows_at
 from ._statistics import (
     SMALLEST_DIVISOR,
     benjamini_hochberg,
+    effective_directions,
     jackknife_error_of_stretches,
-    serial_sums,
+    student_widening,
     zero_capacity_bound,
 )
 
@@ -36,8 +37,8 @@ __all__ = [
     "RANK_TOLERANCE",
     "SMALLEST_DIVISOR",
     "AddableSums",
-    "Frame",
     "Moments",
+    "Preconditioner",
     "Ridge",
     "Span",
     "Summary",
@@ -47,12 +48,13 @@ __all__ = [
     "combine",
     "condition_bound",
     "coordinates",
-    "frame_from_triangle",
+    "effective_directions",
     "jackknife_error_of_stretches",
+    "preconditioner_from_triangle",
     "rows_at",
-    "serial_sums",
     "span",
-    "squares",
+    "student_widening",
+    "sum_of_squares",
     "summarise",
     "triangle_of_gram",
     "zero_capacity_bound",

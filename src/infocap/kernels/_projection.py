@@ -56,18 +56,19 @@ def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
     return Summary(to_numpy(triangle), projection, x.shape[0], constant)
 
 
-def combine(*parts: Summary) -> Summary:
-    """Return the summary of all samples together, from the summaries of disjoint parts."""
-    return reduce(_combine_two, parts)
+def combine(*summaries: Summary) -> Summary:
+    """Return the summary of all samples together, from summaries of disjoint samples."""
+    return reduce(_combine_two, summaries)
 
 
 def _combine_two(a: Summary, b: Summary) -> Summary:
-    # [a.triangle; b.triangle] = q @ triangle, and both projections turn with q.
+    # [a.triangle; b.triangle] = q @ triangle. The rows of q that belong to a turn a's projection, and
+    # those that belong to b turn b's.
     q, triangle = np.linalg.qr(np.vstack([a.triangle, b.triangle]))
-    n_rows = len(a.triangle)
-    q_of_a = to_library_of(q[:n_rows].T, a.projection)
-    q_of_b = to_library_of(q[n_rows:].T, a.projection)
-    projection = q_of_a @ a.projection + q_of_b @ b.projection
+    n_rows_of_a = len(a.triangle)
+    q_of_a = to_library_of(q[:n_rows_of_a], a.projection)
+    q_of_b = to_library_of(q[n_rows_of_a:], a.projection)
+    projection = q_of_a.T @ a.projection + q_of_b.T @ b.projection
     return Summary(triangle, projection, a.n_samples + b.n_samples, a.constant)
 
 
@@ -78,11 +79,11 @@ class Span:
     The constant is not among the readouts here.
     """
 
-    frame: Floats | None  # directions in terms of q, (readouts, rank); None: q itself
-    # Turns readouts, after `mean` is subtracted, into coordinates whose sample covariance is
-    # 1 / samples, (readouts, rank); it may be on a device.
+    frame: Floats | None  # orthonormal directions, in terms of q, (readouts, rank); None: q itself
+    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum of
+    # squares 1 over the samples, (readouts, rank); it may be on a device.
     whitening: Any
-    mean: Floats
+    mean: Floats  # of the readouts, (readouts,)
 
 
 def span(summary: Summary) -> Span:
@@ -110,10 +111,10 @@ def span(summary: Summary) -> Span:
     inverse = _inverse_of_clear_triangle(scaled)
     if inverse is not None:
         return Span(None, inverse / norms[:, None], mean)
-    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
-    rank = _numerical_rank(singular)
-    whitening = right[:rank].T / singular[:rank] / norms[:, None]
-    return Span(left[:, :rank], whitening, mean)
+    frame, singular_values, directions = np.linalg.svd(scaled, full_matrices=False)
+    rank = _numerical_rank(singular_values)
+    whitening = directions[:rank].T / singular_values[:rank] / norms[:, None]
+    return Span(frame[:, :rank], whitening, mean)
 
 
 def _inverse_of_clear_triangle(scaled: Floats) -> Floats | None:
@@ -126,10 +127,11 @@ def _inverse_of_clear_triangle(scaled: Floats) -> Floats | None:
     return inverse if max_condition < 1 / MIN_CLEAR_PIVOT else None
 
 
-def _numerical_rank(singular: Floats) -> int:
-    if not singular.size or singular[0] <= 0:
+def _numerical_rank(singular_values: Floats) -> int:
+    """Return how many singular values, the largest first, are more than rounding."""
+    if not singular_values.size or singular_values[0] <= 0:
         return 0
-    return int(np.sum(singular > RANK_TOLERANCE * singular[0]))
+    return int(np.sum(singular_values > RANK_TOLERANCE * singular_values[0]))
 
 
 def coordinates(summary: Summary, space: Span) -> Any:
@@ -148,10 +150,10 @@ def coordinates(summary: Summary, space: Span) -> Any:
 
 def capacities(summary: Summary) -> Floats:
     """Return the raw capacities C_N of all targets, with the exact normalisation E[y²] = 1."""
-    return squares(coordinates(summary, span(summary)))
+    return sum_of_squares(coordinates(summary, span(summary)))
 
 
-def squares(values: Any) -> Floats:
+def sum_of_squares(values: Any) -> Floats:
     """Return the sum of squares over the first axis, as a NumPy array wherever the values are."""
     if is_on_host(values):
         return np.einsum("ij,ij->j", values, values)

@@ -1,4 +1,4 @@
-"""Ridge regression on some functions of a dictionary, from sums of products over the samples."""
+"""Ridge regression on some of the controls, from sums of products over the samples."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from .._arrays import array_namespace, cholesky, solve_triangle, take_rows, to_library_of, to_numpy
 from ..typing import Floats, Integers
 
-# Share of a function's square that must be independent of the functions before it; less is rounding.
-MIN_INDEPENDENT_SHARE = 1e-10
+# Fraction of a control's square that must be independent of the controls before it; less is rounding.
+MIN_INDEPENDENT_FRACTION = 1e-10
 # Leverages above this are computed exactly, smaller ones from random signs, with a relative error
 # of sqrt(2 / number of sign vectors).
 MIN_EXACT_LEVERAGE = 0.6
@@ -22,7 +22,9 @@ MIN_RIDGE_MARGIN = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """A fit z ~ sum_m b_m phi_m on some functions of a dictionary, with a penalty p_m b_m² on each.
+    """A fit z ~ sum_m b_m phi_m of readouts on some controls, with a penalty p_m b_m² on each.
+
+    Controls are functions of the inputs whose values phi_m may predict the readouts z.
 
     With A = Phi'Phi over all samples, C C' = A + diag(p) and B = Phi'z, the coefficients are
     (C C')^-1 B, and the leverage of a sample is h = |C^-1 phi|². The residual of a sample in a fit
@@ -33,48 +35,48 @@ class Ridge:
     solved for.
     """
 
-    functions: Integers  # places in the dictionary of the functions that the fit uses
-    position: Integers  # of each function of the dictionary among them; -1: not used
+    used: Integers  # numbers of the controls that the fit uses
+    position: Integers  # of each control among those used, (controls,); -1: not used
     factor: Any  # C
-    coefficients: Any  # (dictionary, readouts), zero for functions that are not used
-    sign_vectors: Any  # C^-T w for each vector w of signs, (dictionary, vectors)
+    coefficients: Any  # b, (controls, readouts), zero for controls that are not used
+    sign_vectors: Any  # C^-T w for each vector w of signs, (controls, vectors)
 
     @classmethod
     def fits(
-        cls, products: Any, cross: Any, kept: Integers, penalties: Iterable[Floats], n_signs: int
+        cls, phi_phi: Any, phi_z: Any, used: Integers, penalties: Iterable[Floats], n_signs: int
     ) -> Iterator[Ridge]:
         """Yield a fit for each penalty, from sums over samples.
 
-        Nothing is yielded for a penalty with which the functions are not independent.
+        Nothing is yielded for a penalty with which the controls are not independent.
 
         Parameters
         ----------
-        products
-            A, of all functions of the dictionary.
-        cross
-            B, (dictionary, readouts).
-        kept
-            Places in the dictionary of the functions to use.
+        phi_phi
+            A, of all controls, (controls, controls).
+        phi_z
+            B, (controls, readouts).
+        used
+            Numbers of the controls to use.
         penalties
-            Arrays p, each with a number for every function in use.
+            Arrays p, each with a number for every control in use.
         n_signs
             Number of vectors of random signs.
         """
-        xp = array_namespace(products)
-        rows = to_library_of(kept, products)
-        position = np.full(products.shape[0], -1)
-        position[kept] = np.arange(len(kept))
-        gram = products
-        if len(kept) < len(position):
-            gram = take_rows(take_rows(products, rows).T, rows)  # the matrix is symmetric
-        right = take_rows(cross, rows)
+        xp = array_namespace(phi_phi)
+        rows = to_library_of(used, phi_phi)
+        position = np.full(phi_phi.shape[0], -1)
+        position[used] = np.arange(len(used))
+        gram = phi_phi
+        if len(used) < len(position):
+            gram = take_rows(take_rows(phi_phi, rows).T, rows)  # the matrix is symmetric
+        right = take_rows(phi_z, rows)
         power = to_numpy(xp.linalg.diagonal(gram))
         generator = np.random.default_rng(0)
-        signs = generator.choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(n_signs)
+        signs = generator.choice([-1.0, 1.0], (len(used), n_signs)) / np.sqrt(n_signs)
         for penalty in penalties:
             factor = cholesky(gram, penalty)
             pivots = to_numpy(xp.linalg.diagonal(factor))
-            is_independent = np.min(pivots**2 / (power + penalty)) > MIN_INDEPENDENT_SHARE
+            is_independent = np.min(pivots**2 / (power + penalty)) > MIN_INDEPENDENT_FRACTION
             if not is_independent:
                 continue
             right_and_signs = xp.concat(
@@ -83,7 +85,7 @@ class Ridge:
             solution = rows_at(solve_triangle(factor, right_and_signs, transposed=True), position)
             n_readouts = right.shape[1]
             yield cls(
-                functions=kept,
+                used=used,
                 position=position,
                 factor=factor,
                 coefficients=solution[:, :n_readouts],
@@ -91,12 +93,12 @@ class Ridge:
             )
 
     def margin(self, phi: Any) -> Any:
-        """Return 1 - h of samples whose values of the dictionary are phi (dictionary, samples)."""
+        """Return 1 - h of samples with values phi of the controls, (controls, samples)."""
         xp = array_namespace(phi)
         leverage = xp.sum((self.sign_vectors.T @ phi) ** 2, axis=0)
         large = xp.nonzero(leverage > MIN_EXACT_LEVERAGE)[0]
         if large.shape[0]:
-            phi_of_large = take_rows(take_rows(phi.T, large).T, to_library_of(self.functions, phi))
+            phi_of_large = take_rows(take_rows(phi.T, large).T, to_library_of(self.used, phi))
             exact = xp.sum(solve_triangle(self.factor, phi_of_large) ** 2, axis=0)
             # Exact values are appended and picked by index, because not every library can write
             # into an array.
@@ -107,19 +109,19 @@ class Ridge:
         return xp.clip(1 - leverage, MIN_RIDGE_MARGIN, None)
 
     def solve(self, right: Any) -> Any:
-        """Return (A + diag(p))^-1 right, for right (dictionary, columns)."""
-        right_in_use = take_rows(right, to_library_of(self.functions, right))
-        half_solved = solve_triangle(self.factor, right_in_use)
+        """Return (A + diag(p))^-1 right, for right (controls, columns)."""
+        right_of_used = take_rows(right, to_library_of(self.used, right))
+        half_solved = solve_triangle(self.factor, right_of_used)
         return rows_at(solve_triangle(self.factor, half_solved, transposed=True), self.position)
 
 
-def rows_at(array: Any, places: Integers) -> Any:
-    """Return the rows of an array with these indices, and zeros where the index is -1."""
-    is_beginning = len(places) <= array.shape[0] and np.array_equal(places, np.arange(len(places)))
-    if is_beginning:
-        return array[: len(places), ...]  # without a copy
-    rows = take_rows(array, to_library_of(np.maximum(places, 0), array))
-    if np.all(places >= 0):
+def rows_at(array: Any, positions: Integers) -> Any:
+    """Return the rows of an array at these positions, and zeros where the position is -1."""
+    n_rows = len(positions)
+    if n_rows <= array.shape[0] and np.array_equal(positions, np.arange(n_rows)):
+        return array[:n_rows, ...]  # without a copy
+    rows = take_rows(array, to_library_of(np.maximum(positions, 0), array))
+    has_position = positions >= 0
+    if np.all(has_position):
         return rows
-    is_row = (places >= 0)[:, None]
-    return rows * to_library_of(is_row * 1.0, array)
+    return rows * to_library_of(has_position[:, None] * 1.0, array)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .._arrays import array_namespace, to_numpy
 from ..typing import ArrayLike, Floats
 
 # What a divisor is at least; it would be zero where there is no noise at all.
 SMALLEST_DIVISOR = 1e-300
+# Standard errors of a 95 % interval of the normal distribution.
+NORMAL_HALF_WIDTH = 1.96
 
 
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
@@ -64,58 +63,39 @@ def benjamini_hochberg(p: Floats, rate: float) -> Floats:
     return rejected
 
 
-def serial_sums(
-    weights: Any, root: Any, every: Any, groups: list[Any], parts: list[Any]
-) -> tuple[Floats, Floats]:
-    """Return bias and variance of capacities of a sequence, from how its stretches differ.
+def effective_directions(covariance: Floats) -> float:
+    """Return the effective number of directions of a covariance (Satterthwaite), at most its rank.
 
-    Neighbouring samples of a sequence are not independent, so the scatter of single samples says
-    too little; sums over stretches that are long against the memory are nearly independent.
-
-    Parameters
-    ----------
-    weights
-        Readout weights W of each function, (functions, rank).
-    root
-        The metric's root G^-1/2, (rank, rank).
-    every, groups
-        Sums over all samples and over each stretch, with `count` and `mixed`.
-    parts
-        The sum y e' of each stretch, (functions, rank).
+    A sum of squares of so many independent normal numbers of equal variance scatters, relative to
+    its mean, as that of numbers with this covariance.
     """
-    xp = array_namespace(weights)
-    total = sum(parts)
-    squares: Any = 0.0
-    influence: Any = 0.0
-    for part, group in zip(parts, groups, strict=True):
-        share = group.count / every.count
-        # By how much the stretch adds more than its share to y e', and to W times the mixed sums.
-        excess = part - total * share
-        excess_of_fit = weights @ (group.mixed - every.mixed * share)
-        squares = squares + xp.sum(((excess - excess_of_fit) @ root) ** 2, axis=1)
-        change_of_capacity = xp.sum((2 * excess - excess_of_fit) * weights, axis=1)
-        influence = influence + change_of_capacity**2
-    scale = len(groups) / (len(groups) - 1) / every.count**2
-    return scale * to_numpy(squares), scale * to_numpy(influence)
+    trace = float(np.trace(covariance))
+    return trace**2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR)
+
+
+def student_widening(n_groups: int) -> float:
+    """Return the factor for a standard error that is known from the scatter of a few groups.
+
+    With it 1.96 standard errors make a 95 % interval of Student's distribution.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n_groups - 1, 0.975)) / NORMAL_HALF_WIDTH
 
 
 def jackknife_error_of_stretches(without: Floats) -> float:
     """Return the jackknife's standard error of a number, from stretches of a sequence.
 
-    Neighbouring stretches that vary together count for less than their number. With few stretches
-    the error is widened so that 1.96 of it make a 95 % interval of Student's distribution.
+    Neighbouring stretches that vary together count for less than their number.
 
     Parameters
     ----------
     without
         The number without each of the stretches.
     """
-    from scipy.special import stdtrit
-
     n_stretches = len(without)
     deviation = without - without.mean()
     power = max(float(deviation @ deviation), SMALLEST_DIVISOR)
     autocorrelation = max(float(deviation[1:] @ deviation[:-1]) / power, 0.0)
     variance = (n_stretches - 1) / n_stretches * power * (1 + 2 * autocorrelation)
-    student_factor = stdtrit(n_stretches - 1, 0.975) / 1.96
-    return float(student_factor * np.sqrt(variance))
+    return float(student_widening(n_stretches) * np.sqrt(variance))

@@ -82,7 +82,7 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     u = _drawn_inputs(basis, CHECK_POINTS, seed=1)
     values = _values(target, u)[basis.memory :]
     residual = values - basis.combine(u, coefficients)
-    coefficients += basis.sum_over(u, residual) / len(values)
+    coefficients += basis.sum_over_samples(u, residual) / len(values)
     power_outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
     power = float(np.sum(coefficients**2)) + power_outside
     if not (np.isfinite(power) and power > 0):

@@ -1,14 +1,15 @@
 """The rows of a data set (`Samples`), and the one way through them (`Engine.fold`).
 
-`Samples.of` takes what users pass to `estimate`; `scan_columns` describes every column, and prepares
-for `Samples.prepared`. Then `Engine.fold` computes anything that is a sum over rows. The other
-names serve readers of files and checks of data: a `Table` reads one array from anywhere.
+`Samples.of` takes what users pass to `estimate`. `scan_columns` describes every column, so that
+`Samples.choose_preparation` can choose how readouts are scaled. Then `Engine.fold` computes anything
+that is a sum over rows. The other names serve readers of files and checks of data: a `Table` reads
+one array from anywhere.
 """
 
 from ._domain import check_domain, suggest_domain
 from ._engine import Engine
 from ._executors import choose_executor, count_task_slots, plain_executor
-from ._rows import cut_into_blocks
+from ._rows import cut_into_blocks, rows_per_block
 from ._runs import JoinedRows, is_of_several_runs
 from ._samples import MAX_RELATIVE_RANGE_OF_CONSTANT, Samples
 from ._scan import ColumnStatistics, omit_missing_rows, scan_columns
@@ -33,6 +34,7 @@ __all__ = [
     "is_of_several_runs",
     "omit_missing_rows",
     "plain_executor",
+    "rows_per_block",
     "scan_columns",
     "suggest_domain",
 ]

@@ -89,6 +89,7 @@ def fold_on_cluster(
     client: Any,
     samples: Samples,
     shares: Sequence[Segment],
+    *,
     fold_share: Callable[..., Any],
     work: Callable[..., Any],
     merge: Callable[[Any, Any], Any],
@@ -108,24 +109,24 @@ def fold_on_cluster(
     work_there = client.scatter(work, hash=False, broadcast=True)
     shares_of_interval: dict[int, list[Any]] = {}
     for share in shares:
-        part, dask_rows = _separate_dask_rows(samples.slice_rows(share.start, share.stop))
-        if part.in_memory:
-            part = client.scatter(part, hash=False)
-        outcome = delayed(fold_share, pure=False)(part, work_there, **dask_rows)
+        rows, dask_rows = _separate_dask_rows(samples.slice_rows(share.start, share.stop))
+        if rows.in_memory:
+            rows = client.scatter(rows, hash=False)
+        outcome = delayed(fold_share, pure=False)(rows, work_there, **dask_rows)
         shares_of_interval.setdefault(share.interval, []).append(outcome)
     merged = [_merge_in_pairs(outcomes, merge) for outcomes in shares_of_interval.values()]
     return _wait_for(client, client.compute(merged))
 
 
-def _separate_dask_rows(part: Samples) -> tuple[Samples, dict[str, Any]]:
+def _separate_dask_rows(samples: Samples) -> tuple[Samples, dict[str, Any]]:
     """Return samples without the tables that are dask arrays, and these arrays by name."""
     dask_rows = {}
     for name in ("u", "x"):
-        array = getattr(part, name).as_dask()
+        array = getattr(samples, name).as_dask()
         if array is not None:
             dask_rows[name] = array
-    tables: dict[str, Any] = {name: getattr(part, name).without_source() for name in dask_rows}
-    return replace(part, **tables), dask_rows
+    tables: dict[str, Any] = {name: getattr(samples, name).without_source() for name in dask_rows}
+    return replace(samples, **tables), dask_rows
 
 
 def _merge_in_pairs(outcomes: list[Any], merge: Callable[[Any, Any], Any]) -> Any:

@@ -33,7 +33,7 @@ from ._samples import Samples
 # Bytes of rows read from disk at a time where `memory_limit` does not say otherwise: long enough
 # for a disk to run at full speed, short enough that reading, computing and a chunk read ahead stay
 # below 0.5 GB.
-CHUNK_BYTES = 64_000_000
+DEFAULT_CHUNK_BYTES = 64_000_000
 # Chunks that are being read, or wait to be worked on.
 CHUNKS_READ_AHEAD = 2
 # Readouts and values of functions in a share, below which starting it costs more in Python than
@@ -72,7 +72,7 @@ class Engine:
 
     executor: Any = None
     memory_limit: int | None = None
-    chunk_bytes: int = CHUNK_BYTES
+    chunk_bytes: int = DEFAULT_CHUNK_BYTES
     threads: int | None = None
     share_rows: int | None = None
 
@@ -176,13 +176,13 @@ class Engine:
 
         Rows in memory are a single chunk per segment. Each chunk is cut into equal shares.
         """
-        n_chunks_at_a_time = 1
-        chunks = self._read_chunks(samples, segments)
         if samples.in_memory:
-            n_chunks_at_a_time = len(segments)
             chunks = _chunks_in_memory(samples, segments)
-        # With several segments at hand, fewer shares of each are enough to occupy all threads.
-        shares_per_round = n_threads // gcd(n_threads, n_chunks_at_a_time)
+            # With several segments at hand, fewer shares of each are enough to occupy all threads.
+            shares_per_round = n_threads // gcd(n_threads, len(segments))
+        else:
+            chunks = self._read_chunks(samples, segments)
+            shares_per_round = n_threads
         for task in chunks:
             chunk = task.result()
             count = self._n_shares(chunk, shares_per_round)
@@ -253,9 +253,9 @@ class Engine:
         futures: list[Future[Any]] = []
         try:
             for share in shares:
-                part = samples.slice_rows(share.start, share.stop)
-                arguments = (part, work, merge, self._worker_engine)
-                futures.append(self.executor.submit(_fold_share, *arguments))
+                rows = samples.slice_rows(share.start, share.stop)
+                future = self.executor.submit(_fold_share, rows, work, merge, self._worker_engine)
+                futures.append(future)
             for share, future in zip(shares, futures, strict=True):
                 future.result()  # Waits; an error of the worker is raised here.
                 yield Task(share.interval, share.n_rows, future.result)
@@ -277,19 +277,21 @@ class Engine:
     ) -> list[Any]:
         shares = balance(segments, count_task_slots(self.executor))
         fold_share = partial(_fold_share, merge=merge, engine=self._worker_engine)
-        return fold_on_cluster(self.executor, samples, shares, fold_share, work, merge)
+        return fold_on_cluster(
+            self.executor, samples, shares, fold_share=fold_share, work=work, merge=merge
+        )
 
 
 def _fold_share(
-    part: Samples, work: Work, merge: Merge, engine: Engine, u: Any = None, x: Any = None
+    samples: Samples, work: Work, merge: Merge, engine: Engine, u: Any = None, x: Any = None
 ) -> Any:
     """Do a share of the work in a worker.
 
     `u` and `x` are rows of dask arrays, which the cluster computed for this share.
     """
     if u is not None or x is not None:
-        part = part.load(u, x)
-    return engine.fold(part, work, merge)
+        samples = samples.load(u, x)
+    return engine.fold(samples, work, merge)
 
 
 def _chunks_in_memory(samples: Samples, segments: Sequence[Segment]) -> Iterator[Task]:

@@ -48,15 +48,15 @@ class JoinedRows:
             numbers = self.order[numbers]
         out = np.empty((len(numbers), self.shape[1]))
         for table, (start, stop) in zip(self.tables, pairwise(self.edges), strict=True):
-            places = np.flatnonzero((start <= numbers) & (numbers < stop))
-            if not len(places):
+            positions = np.flatnonzero((start <= numbers) & (numbers < stop))
+            if not len(positions):
                 continue
             # These rows are neighbours in their table, too, because its order is kept.
-            numbers_in_table = numbers[places] - start
+            numbers_in_table = numbers[positions] - start
             first = int(numbers_in_table.min())
             last = int(numbers_in_table.max())
             block = table.read(first, last + 1, on_host=True)
-            out[places] = block[numbers_in_table - first]
+            out[positions] = block[numbers_in_table - first]
         return out
 
 
@@ -81,8 +81,36 @@ class RunTables:
     runs: Integers | None  # the first row of `x` of each run, where there are several
 
 
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The tables of one run, with the washout or without."""
+
+    u: Table
+    x: Table
+    repeats: Table | None
+
+    @property
+    def tables(self) -> list[Table]:
+        """Its tables, without repeats where there are none."""
+        tables = [self.u, self.x]
+        if self.repeats is not None:
+            tables.append(self.repeats)
+        return tables
+
+    def without_washout(self, n_left_out: int, history: int) -> _Run:
+        """Return the run without its first readouts; the inputs keep their history."""
+        repeats = self.repeats
+        if repeats is not None:
+            repeats = repeats.slice_rows(n_left_out, repeats.shape[0])
+        return _Run(
+            u=self.u.slice_rows(n_left_out - history, self.u.shape[0]),
+            x=self.x.slice_rows(n_left_out, self.x.shape[0]),
+            repeats=repeats,
+        )
+
+
 def cut_runs(
-    u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | None, repeats: Any
+    u: Any, x: Any, basis: Any, *, washout: int | None, complex_as: str | None, repeats: Any
 ) -> RunTables:
     """Return the samples from max(washout, memory) on of each run.
 
@@ -94,51 +122,54 @@ def cut_runs(
     n_left_out = max(require_whole_number("washout", washout, 0), basis.memory)
     history = min(n_left_out, 2 * basis.memory)
 
-    runs = []
     several = is_of_several_runs(x)
-    for number, sources in enumerate(_sources_of_runs(u, x, repeats, several)):
-        run_name = f" of run {number + 1}" if several else ""
-        tables = _tables_of_run(sources, complex_as)
-        _refuse_short_run(tables, run_name, n_left_out, basis)
-        runs.append(_without_washout(tables, n_left_out, history))
+    if several:
+        _refuse_unequal_runs([u, x] if repeats is None else [u, x, repeats], n_runs=len(x))
+        repeats_of_runs = [None] * len(x) if repeats is None else repeats
+        sources_of_runs = zip(u, x, repeats_of_runs, strict=True)
+    else:
+        sources_of_runs = zip([u], [x], [repeats], strict=True)
 
-    all_u, all_x, *all_repeats = (_joined(tables) for tables in zip(*runs, strict=True))
-    lengths = [run[1].shape[0] for run in runs]
-    starts = np.cumsum([0, *lengths])
+    runs = []
+    for number, (inputs, readouts, second_readouts) in enumerate(sources_of_runs, start=1):
+        run = _Run(
+            u=Table(_as_column(inputs), "u"),
+            x=Table(readouts, "x", complex_as),
+            repeats=_optional_table(second_readouts, complex_as),
+        )
+        run_name = f" of run {number}" if several else ""
+        _refuse_short_run(run, run_name, n_left_out, basis)
+        runs.append(run.without_washout(n_left_out, history))
+
+    all_u = _joined([run.u for run in runs])
+    all_x = _joined([run.x for run in runs])
+    all_repeats = [run.repeats for run in runs if run.repeats is not None]
+    starts = np.cumsum([0, *(run.x.shape[0] for run in runs)])
     if basis.slow_time:
         all_u = _with_slow_time(all_u, starts, history)
     return RunTables(
         u=all_u,
         x=all_x,
-        repeats=all_repeats[0] if all_repeats else None,
+        repeats=_joined(all_repeats) if all_repeats else None,
         history=history,
         runs=starts[:-1] if several else None,
     )
 
 
-def _sources_of_runs(u: Any, x: Any, repeats: Any, several: bool) -> list[tuple[Any, ...]]:
-    """Return inputs, readouts and, if there are any, repeats of each run."""
-    sources = [u, x] if repeats is None else [u, x, repeats]
-    if not several:
-        return [tuple(sources)]
-    x_is_list = isinstance(x, list | tuple)
+def _refuse_unequal_runs(sources: list[Any], n_runs: int) -> None:
+    """Refuse inputs, readouts and perhaps repeats of different kinds or numbers of runs."""
+    x_is_list = isinstance(sources[1], list | tuple)
     for source in sources:
-        if len(source) != len(x) or isinstance(source, list | tuple) != x_is_list:
+        if len(source) != n_runs or isinstance(source, list | tuple) != x_is_list:
             kinds = [f"{type(source).__name__} of {len(source)}" for source in sources]
             raise DataError(
-                f"x has {len(x)} runs, but inputs and readouts are {' and '.join(kinds)}; give "
+                f"x has {n_runs} runs, but inputs and readouts are {' and '.join(kinds)}; give "
                 "lists of equal length."
             )
-    return list(zip(*sources, strict=True))
 
 
-def _tables_of_run(sources: tuple[Any, ...], complex_as: str | None) -> list[Table]:
-    """Return a run's inputs, readouts and perhaps repeats as tables."""
-    inputs, *readouts = sources
-    tables = [Table(_as_column(inputs), "u")]
-    for name, source in zip(("x", "repeats"), readouts, strict=False):
-        tables.append(Table(source, name, complex_as))
-    return tables
+def _optional_table(repeats: Any, complex_as: str | None) -> Table | None:
+    return None if repeats is None else Table(repeats, "repeats", complex_as)
 
 
 def _as_column(u: ArrayLike) -> Any:
@@ -149,12 +180,12 @@ def _as_column(u: ArrayLike) -> Any:
     return u[:, None] if hasattr(u, "device") else np.asarray(u)[:, None]
 
 
-def _refuse_short_run(tables: list[Table], run_name: str, n_left_out: int, basis: Any) -> None:
+def _refuse_short_run(run: _Run, run_name: str, n_left_out: int, basis: Any) -> None:
     """Refuse a run whose tables do not agree, or of which the washout leaves nothing."""
-    inputs = tables[0]
-    n_rows = tables[1].shape[0]
-    if inputs.shape != (n_rows, basis.n_inputs) or tables[-1].shape[0] != n_rows:
-        shapes = [f"{table.name}{run_name} {table.shape}" for table in tables]
+    n_rows = run.x.shape[0]
+    lengths = {table.shape[0] for table in run.tables}
+    if len(lengths) > 1 or run.u.shape[1] != basis.n_inputs:
+        shapes = [f"{table.name}{run_name} {table.shape}" for table in run.tables]
         raise DataError(
             f"the shapes are {', '.join(shapes)}; give equally many rows, and {basis.n_inputs} "
             "columns of u."
@@ -165,15 +196,6 @@ def _refuse_short_run(tables: list[Table], run_name: str, n_left_out: int, basis
             f"`washout` and the largest delay, {basis.memory}); record a longer sequence, or lower "
             "`max_delay` or `washout`."
         )
-
-
-def _without_washout(tables: list[Table], n_left_out: int, history: int) -> list[Table]:
-    """Return a run's tables without the washout; the inputs keep their history."""
-    inputs, *readouts = tables
-    cut = [inputs.slice_rows(n_left_out - history, inputs.shape[0])]
-    for table in readouts:
-        cut.append(table.slice_rows(n_left_out, table.shape[0]))
-    return cut
 
 
 def _joined(tables: Sequence[Table]) -> Table:

@@ -64,10 +64,10 @@ class Samples:
     constant: bool = False
     first_row: int = 0  # where a part begins in the whole
     time: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
-    epoch_of_row: Integers | None = None  # stretch of the acquisition that each row is in
-    root_weights: Floats | None = None
+    epoch_of_row: Integers | None = None  # which of 32 epochs of the acquisition each row is in
+    sqrt_sample_weight: Floats | None = None  # root of each row's weight; None: all are 1
     repeats: Table | None = None  # readouts measured again, NaN in rows that were not repeated
-    n_dropped: int = 0  # rows that were left out
+    n_omitted_rows: int = 0  # rows that were left out
     history: int = 0  # rows of `u` in front of the first sample of every run of a sequence
     runs: Integers | None = None  # first sample of each run, where there are several
 
@@ -103,12 +103,23 @@ class Samples:
                         f"`{name}` has no meaning for a sequence, whose rows are times; leave it "
                         "out."
                     )
-            return cls._of_sequence(u, x, basis, complex_as, repeats, washout)
+            return cls._of_sequence(
+                u, x, basis, complex_as=complex_as, repeats=repeats, washout=washout
+            )
         if washout is not None:
             raise ParameterError(
                 f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...)."
             )
-        return cls._of_points(u, x, basis, complex_as, design_index, time, sample_weight, repeats)
+        return cls._of_points(
+            u,
+            x,
+            basis,
+            complex_as=complex_as,
+            design_index=design_index,
+            time=time,
+            sample_weight=sample_weight,
+            repeats=repeats,
+        )
 
     @classmethod
     def _of_sequence(
@@ -116,11 +127,12 @@ class Samples:
         u: ArrayLike,
         x: ArrayLike,
         basis: ProductBasis,
+        *,
         complex_as: str | None,
         repeats: ArrayLike | None,
         washout: int | None,
     ) -> Samples:
-        sequence = cut_runs(u, x, basis, washout, complex_as, repeats)
+        sequence = cut_runs(u, x, basis, washout=washout, complex_as=complex_as, repeats=repeats)
         n_samples, n_channels = sequence.x.shape
         return cls(
             u=sequence.u,
@@ -141,6 +153,7 @@ class Samples:
         u: ArrayLike,
         x: ArrayLike,
         basis: ProductBasis,
+        *,
         complex_as: str | None,
         design_index: ArrayLike | None,
         time: ArrayLike | None,
@@ -150,9 +163,9 @@ class Samples:
         inputs = Table(u, "u")
         readouts = Table(x, "x", complex_as)
         if inputs.on_device:
-            are_together = type(u) is type(x) and u.device == x.device
-            if not are_together:
-                inputs = inputs.on_host()  # Shares of them go to where the readouts are.
+            on_same_device = type(u) is type(x) and u.device == x.device
+            if not on_same_device:
+                inputs = inputs.on_host()  # A few rows at a time go to where the readouts are.
         _refuse_unequal_lengths(inputs.shape, readouts.shape)
         if inputs.shape[1] != len(basis.families):
             raise DataError(
@@ -179,7 +192,7 @@ class Samples:
             samples = replace(samples, time=times, epoch_of_row=epochs_of_rows(times))
         if sample_weight is not None:
             weights = density_ratios(sample_weight, n_samples)
-            samples = replace(samples, root_weights=np.sqrt(weights))
+            samples = replace(samples, sqrt_sample_weight=np.sqrt(weights))
         if repeats is not None:
             table = table_of_repeats(repeats, readouts.shape, complex_as)
             samples = replace(samples, repeats=table)
@@ -200,14 +213,14 @@ class Samples:
         """Whether no row has to be read from a file or computed elsewhere."""
         return self.u.in_memory and self.x.in_memory
 
-    def prepared(self, look: ColumnStatistics, constant: bool) -> Samples:
+    def choose_preparation(self, statistics: ColumnStatistics, constant: bool) -> Samples:
         """Choose the channels, a shift and a scale, from statistics of all rows (`scan_columns`).
 
         Without the constant readout, centring would change the space that the readouts span, so
         only the scale is set.
         """
-        low = look.low
-        high = look.high
+        low = statistics.low
+        high = statistics.high
         in_use = (low != 0) | (high != 0)
         if constant:
             # Halves are subtracted, because the difference of the largest numbers overflows.
@@ -219,7 +232,7 @@ class Samples:
             raise DataError(
                 "x has no channel that changes between samples; check that the device was on."
             )
-        shift = look.typical[in_use] if constant else np.zeros(np.count_nonzero(in_use))
+        shift = statistics.typical[in_use] if constant else np.zeros(np.count_nonzero(in_use))
         return replace(
             self,
             channels=np.flatnonzero(in_use),
@@ -232,7 +245,7 @@ class Samples:
 
     def select_rows(self, rows: Integers) -> Samples:
         """Return these rows alone, given by increasing numbers, as a data set of its own."""
-        times = None if self.time is None else self.time[rows]
+        times = _at(self.time, rows)
         return replace(
             self,
             u=self.u.select_rows(rows),
@@ -240,9 +253,9 @@ class Samples:
             n_total=len(rows),
             time=times,
             epoch_of_row=None if times is None else epochs_of_rows(times),
-            root_weights=None if self.root_weights is None else self.root_weights[rows],
+            sqrt_sample_weight=_at(self.sqrt_sample_weight, rows),
             repeats=None if self.repeats is None else self.repeats.select_rows(rows),
-            n_dropped=self.n_samples - len(rows),
+            n_omitted_rows=self.n_samples - len(rows),
         )
 
     def slice_rows(self, start: int, stop: int) -> Samples:
@@ -251,16 +264,15 @@ class Samples:
         The rows must belong to one run. Repeats and times are left out.
         """
         first_input, last_input = self.input_rows(start, stop, self.history)
-        epochs = self.epoch_of_row
-        root_weights = self.root_weights
+        rows = slice(start, stop)
         return replace(
             self,
             u=self.u.slice_rows(first_input, last_input),
             x=self.x.slice_rows(start, stop),
             first_row=self.first_row + start,
             time=None,
-            epoch_of_row=None if epochs is None else epochs[start:stop],
-            root_weights=None if root_weights is None else root_weights[start:stop],
+            epoch_of_row=_at(self.epoch_of_row, rows),
+            sqrt_sample_weight=_at(self.sqrt_sample_weight, rows),
             repeats=None,
             runs=None,
         )
@@ -309,21 +321,23 @@ class Samples:
             # The result is computed in place: this is where the time of a small job goes.
             out = np.empty((len(block), self.n_columns))
             out[:, : self.constant] = 1.0
-            self.centred(block, mean, out=out[:, self.constant :])
-            return self.weighted(out, start)
-        out = self.centred(block, mean)
+            self.prepare(block, mean, out=out[:, self.constant :])
+            return self.apply_weights(out, start)
+        out = self.prepare(block, mean)
         if whitening is not None:
             out = out @ to_library_of(whitening, out)
         if self.constant:
             xp = array_namespace(block)
             out = xp.concat([xp.ones_like(out[:, :1]), out], axis=1)
-        return self.weighted(out, start)
+        return self.apply_weights(out, start)
 
-    def centred(self, block: Any, mean: Floats | float = 0.0, out: Floats | None = None) -> Any:
-        """Prepare rows of the table of readouts, without the constant and without weights.
+    def prepare(self, block: Any, mean: Floats | float = 0.0, out: Floats | None = None) -> Any:
+        """Return rows of the table of readouts as ``scale * (x - shift)``, channels in use only.
 
-        `mean`, in units of prepared readouts, is subtracted. The result goes into `out` where that
-        is passed, which only works on the host.
+        There is no constant among them, and no weight.
+
+        `mean`, in units of prepared readouts, is subtracted, too. The result goes into `out` where
+        that is passed, which only works on the host.
         """
         has_all_channels = len(self.channels) == block.shape[1]
         has_scale = bool(np.any(self.scale != 1))
@@ -340,22 +354,27 @@ class Samples:
             block = block * self.scale
         return np.subtract(block, self.shift * self.scale + mean, out=out)
 
-    def weighted(self, block: Any, start: int) -> Any:
+    def apply_weights(self, block: Any, start: int) -> Any:
         """Return values at the rows from `start` on, times the roots of the weights."""
-        if self.root_weights is None:
+        if self.sqrt_sample_weight is None:
             return block
-        roots = self.root_weights[start : start + block.shape[0], None]
+        roots = self.sqrt_sample_weight[start : start + block.shape[0], None]
         return block * to_library_of(roots, block)
 
     def targets(self, start: int, stop: int) -> Iterator[Any]:
         """Yield values of the basis, times the roots of weights, in blocks (terms, samples)."""
-        for y in self.basis.blocks(self.inputs(start, stop)):
-            yield self.weighted(y.T, start).T
+        for y in self.basis.value_blocks(self.inputs(start, stop)):
+            yield self.apply_weights(y.T, start).T
             start += y.shape[1]
 
-    def weights(self, start: int, stop: int) -> Floats | None:
+    def sample_weight(self, start: int, stop: int) -> Floats | None:
         """Return the weights of the rows `start` to `stop`; None when all are 1."""
-        return None if self.root_weights is None else self.root_weights[start:stop] ** 2
+        return None if self.sqrt_sample_weight is None else self.sqrt_sample_weight[start:stop] ** 2
+
+
+def _at(values: Any, rows: Integers | slice) -> Any:
+    """Return what belongs to some rows; None where there are no values."""
+    return None if values is None else values[rows]
 
 
 def _refuse_unequal_lengths(u_shape: tuple[int, int], x_shape: tuple[int, int]) -> None:

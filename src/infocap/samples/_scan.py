@@ -1,7 +1,7 @@
 """Statistics of every column from one pass over all rows, before anything is estimated.
 
-They are what the readouts are prepared with (`Samples.prepared`), and what checks of the data start
-from. Rows that no estimation can use, because a value is missing or outside the domain of the
+They are what the readouts are prepared with (`Samples.choose_preparation`), and what checks of the
+data start from. Rows that no estimation can use, because a value is missing or outside the domain of the
 basis, are refused here, with the first of them named.
 """
 
@@ -23,7 +23,7 @@ from ._engine import Engine
 from ._rows import cut_into_blocks
 from ._samples import Samples
 from ._table import MissingValues, Table
-from ._values_per_row import EPOCHS
+from ._values_per_row import N_EPOCHS
 
 # Rows whose median is the typical value of a channel. An odd number, so that the median of a
 # constant is exactly that constant.
@@ -35,15 +35,15 @@ MIN_SAMPLED_ROWS = 256
 
 @dataclass(frozen=True, eq=False)
 class ColumnStatistics:
-    """Statistics of each channel and input over some rows, and of stretches of the acquisition."""
+    """Statistics of each channel and input over some rows, and sums of readouts over epochs."""
 
     typical: Floats  # a value that each channel really takes, robust to outliers
     low: Floats  # the smallest value of each channel
     high: Floats
     input_low: Floats  # the smallest value of each input
     input_high: Floats
-    epoch_sizes: Integers  # rows in each stretch of the acquisition, (epochs,)
-    epoch_sums: Floats  # sums of readouts minus `typical` over each stretch, (epochs, channels)
+    epoch_sizes: Integers  # rows in each epoch of the acquisition, (epochs,)
+    epoch_sums: Floats  # sums of readouts minus `typical` over each epoch, (epochs, channels)
     sample: Any  # some rows of the readouts, chosen at random, where the readouts are
 
 
@@ -51,12 +51,18 @@ def scan_columns(samples: Samples, engine: Engine) -> ColumnStatistics:
     """Return statistics of all rows; values that no estimation can use are refused."""
     n_rows = min(MAX_ROWS_FOR_MEDIAN, _largest_odd_number(samples.n_samples))
     typical = np.median(samples.x.read(0, n_rows, on_host=True), axis=0)
-    look: ColumnStatistics = engine.fold(samples, partial(_scan_share, typical=typical), _merge)
-    if not (np.isfinite(look.input_low).all() and np.isfinite(look.input_high).all()):
+    scan_share = partial(_scan_share, typical=typical)
+    statistics: ColumnStatistics = engine.fold(samples, scan_share, _merge)
+    if not _all_finite(statistics.input_low, statistics.input_high):
         raise _missing_values_error("u", samples, engine)
-    if not (np.isfinite(look.low).all() and np.isfinite(look.high).all()):
+    if not _all_finite(statistics.low, statistics.high):
         raise _missing_values_error("x", samples, engine)
-    return look
+    return statistics
+
+
+def _all_finite(low: Floats, high: Floats) -> bool:
+    """Return whether the extremes of all columns are finite: then no value is missing."""
+    return bool(np.isfinite(low).all() and np.isfinite(high).all())
 
 
 def _largest_odd_number(limit: int) -> int:
@@ -104,20 +110,25 @@ def _complete_rows(samples: Samples, start: int, stop: int) -> list[Any]:
     """Return whether each of some rows is finite throughout, as a list of one array."""
     u = samples.u.read(start, stop, on_host=True)
     x = samples.x.read(start, stop, on_host=True)
-    return [np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)]
+    has_inputs = np.isfinite(u).all(axis=1)
+    has_readouts = np.isfinite(x).all(axis=1)
+    return [has_inputs & has_readouts]
 
 
 def _scan_share(samples: Samples, start: int, stop: int, *, typical: Floats) -> ColumnStatistics:
     """Return the statistics of a share of the rows, block by block; on a device all at once."""
     sampled_rows = _choose_rows(samples, start, stop)
-    blocks: Iterator[tuple[int, int]] = iter([(start, stop)])
-    if not samples.x.on_device:
+    blocks: Iterator[tuple[int, int]]
+    if samples.x.on_device:
+        blocks = iter([(start, stop)])
+    else:
         blocks = cut_into_blocks(start, stop, samples.x.shape[1])
-    looks = []
+    statistics = []
     for first, last in blocks:
         in_block = slice(*np.searchsorted(sampled_rows, (first, last)))
-        looks.append(_scan_block(samples, first, last, typical, sampled_rows[in_block] - first))
-    return reduce(_merge, looks)
+        rows = sampled_rows[in_block] - first
+        statistics.append(_scan_block(samples, first, last, typical, rows))
+    return reduce(_merge, statistics)
 
 
 def _choose_rows(samples: Samples, start: int, stop: int) -> Integers:
@@ -126,8 +137,8 @@ def _choose_rows(samples: Samples, start: int, stop: int) -> Integers:
     Every n-th row would not do, because on Sobol points such rows are a design of their own.
     """
     n_rows = stop - start
-    n_wanted = max(SAMPLED_ROWS_PER_READOUT * (samples.x.shape[1] + 1), MIN_SAMPLED_ROWS)
-    n_chosen = int(n_wanted * n_rows / samples.n_total) + 1
+    n_of_all_rows = max(SAMPLED_ROWS_PER_READOUT * (samples.x.shape[1] + 1), MIN_SAMPLED_ROWS)
+    n_chosen = int(n_of_all_rows * n_rows / samples.n_total) + 1
     generator = np.random.default_rng(samples.first_row + start)
     rows = generator.choice(n_rows, min(n_chosen, n_rows), replace=False)
     return start + np.sort(rows)
@@ -136,10 +147,13 @@ def _choose_rows(samples: Samples, start: int, stop: int) -> Integers:
 def _scan_block(
     samples: Samples, start: int, stop: int, typical: Floats, sampled_rows: Integers
 ) -> ColumnStatistics:
+    """Return the statistics of some rows, all at once."""
     inputs = samples.inputs(start, stop, samples.history)
     readouts = samples.x.read(start, stop)
     order, edges = _epochs_in_block(samples, start, stop)
-    in_time = readouts if order is None else take_rows(readouts, to_library_of(order, readouts))
+    in_time = readouts
+    if order is not None:
+        in_time = take_rows(readouts, to_library_of(order, readouts))
     xp = array_namespace(readouts)
     # NaN and infinity are found in the extremes, and reported for all rows together.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -155,11 +169,19 @@ def _scan_block(
         arrays = [low, high, input_low, input_high, sums]
         low, high, input_low, input_high, sums = _fetch_together(arrays)
 
-    if np.isfinite(input_low).all() and np.isfinite(input_high).all():
+    if _all_finite(input_low, input_high):
         rows = samples.input_rows(start, stop, samples.history)
         check_domain(samples.u, rows, input_low, input_high, samples.basis)
-    sizes = np.diff(edges)
-    return ColumnStatistics(typical, low, high, input_low, input_high, sizes, sums, sample)
+    return ColumnStatistics(
+        typical=typical,
+        low=low,
+        high=high,
+        input_low=input_low,
+        input_high=input_high,
+        epoch_sizes=np.diff(edges),
+        epoch_sums=sums,
+        sample=sample,
+    )
 
 
 def _epochs_in_block(samples: Samples, start: int, stop: int) -> tuple[Integers | None, Integers]:
@@ -168,20 +190,19 @@ def _epochs_in_block(samples: Samples, start: int, stop: int) -> tuple[Integers 
     The order is None where rows are in the order of time.
     """
     if samples.epoch_of_row is None:
-        numbers = np.arange(EPOCHS + 1)
-        first_rows = -(-numbers * samples.n_total // EPOCHS)  # rounded up
+        numbers = np.arange(N_EPOCHS + 1)
+        first_rows = -(-numbers * samples.n_total // N_EPOCHS)  # rounded up
         return None, np.clip(first_rows - samples.first_row - start, 0, stop - start)
     epochs = samples.epoch_of_row[start:stop]
     order = np.argsort(epochs, kind="stable")
-    return order, np.searchsorted(epochs[order], np.arange(EPOCHS + 1))
+    return order, np.searchsorted(epochs[order], np.arange(N_EPOCHS + 1))
 
 
 def _sums_of_epochs(in_time: Any, edges: Integers, typical: Floats) -> Any:
     """Return the sums of readouts minus `typical` between the edges, (epochs, channels)."""
     if is_on_host(in_time):
-        sums = []
-        for first, last in pairwise(edges.tolist()):
-            sums.append(np.sum(in_time[first:last] - typical, axis=0))
+        epochs = pairwise(edges.tolist())
+        sums = [np.sum(in_time[first:last] - typical, axis=0) for first, last in epochs]
         return np.array(sums)
     # On a device a single product is faster than many small sums.
     xp = array_namespace(in_time)

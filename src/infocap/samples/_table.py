@@ -16,7 +16,7 @@ from ._sources import in_memory, read_in_place, sent_as_name
 
 # Rows that are read at a time where rows from all over a table are picked.
 ROWS_PER_PICK = 4096
-NUMERIC_KINDS = "fiub"
+REAL_KINDS = "fiub"
 COMPLEX_KIND = "c"
 # Kinds of cells that may be numbers: Python objects, and words that can be converted.
 CONVERTIBLE_KINDS = "OUS"
@@ -106,7 +106,7 @@ class Table:
         block = self._convert(block, start)
         return to_numpy(block) if on_host else block
 
-    def finite(self) -> Floats:
+    def read_finite(self) -> Floats:
         """Return all rows; a NaN or infinite value is an error that names the first of them."""
         values = self.read(0, self.shape[0], on_host=True)
         missing = self.find_missing(values, 0)
@@ -126,7 +126,7 @@ class Table:
         cell = self.describe_cell(start + row, column)
         return MissingValues(int(np.count_nonzero(is_missing)), f"{block[row, column]} at {cell}")
 
-    def take(self, rows: Integers) -> Floats:
+    def read_rows(self, rows: Integers) -> Floats:
         """Return chosen rows in the order given, read in as few slices as memory allows."""
         out = np.empty((len(rows), self.shape[1]))
         for start in range(int(rows.min()), int(rows.max()) + 1, ROWS_PER_PICK):
@@ -226,9 +226,9 @@ class Table:
     def describe_cell(self, row: int, column: int) -> str:
         """Return how to name a cell in a message: ``"row 3, column 'a'"``."""
         number = self._number_of_first_row + int(self._rows[row])
-        return f"row {number}, {self.column(column)}"
+        return f"row {number}, {self.describe_column(column)}"
 
-    def column(self, number: int) -> str:
+    def describe_column(self, number: int) -> str:
         """Return how to name a column in a message."""
         name = self.columns[number]
         return f"column {name}" if name == str(number) else f"column {name!r}"
@@ -288,7 +288,7 @@ class Table:
                 f"{self.name} is complex ({dtype}); say what is measured: {self._complex_remedy()} "
                 "as channels."
             )
-        if not is_complex and dtype.kind not in NUMERIC_KINDS + CONVERTIBLE_KINDS:
+        if not is_complex and dtype.kind not in REAL_KINDS + CONVERTIBLE_KINDS:
             raise DataError(f"{self.name} holds {dtype}; give numbers.")
         names = _labels_of_columns(self.source)
         if is_complex and self.complex_as == "split":

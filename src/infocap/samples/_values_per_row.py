@@ -11,9 +11,9 @@ from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table
 
-# Stretches of the acquisition whose means are compared to find drift: enough to see a slow curve,
-# few enough that each has a hundred samples of an ordinary run.
-EPOCHS = 32
+# Epochs, equal parts of the acquisition in the order of time, whose means are compared to find drift:
+# enough to see a slow curve, few enough that each has a hundred samples of an ordinary run.
+N_EPOCHS = 32
 # Standard errors by which the mean of weights may miss 1; beyond, it is a mistake and not chance.
 MAX_WEIGHT_ERRORS = 6.0
 # The same for weights that are all nearly equal, whose standard error is near zero.
@@ -53,10 +53,10 @@ def refuse_disorder(design_index: Integers) -> None:
 
 
 def epochs_of_rows(times: Any) -> Integers:
-    """Return the number of the stretch of the acquisition that each row belongs to."""
+    """Return the number of the epoch in which each row was measured."""
     n_rows = len(times)
     epochs = np.empty(n_rows, np.int8)
-    epochs[np.argsort(times, kind="stable")] = np.arange(n_rows) * EPOCHS // n_rows
+    epochs[np.argsort(times, kind="stable")] = np.arange(n_rows) * N_EPOCHS // n_rows
     return epochs
 
 

@@ -233,7 +233,7 @@ def _measured_in_each_fold(
 def _measured_readouts(system: Any, inputs: Floats, seed: Any, checks: list[Check]) -> Floats:
     """Return the readouts at the inputs; note in `checks` where they are many for the samples."""
     readouts = to_numpy(measure(system, inputs, seed)) if callable(system) else system
-    x = Table(readouts, "readouts").finite()
+    x = Table(readouts, "readouts").read_finite()
     n_samples, n_readouts = x.shape
     if n_samples != len(inputs):
         raise DataError(

@@ -75,4 +75,4 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             # The noise depends on the samples, so that other samples get other noise.
             digest = hashlib.sha256(np.ascontiguousarray(u).tobytes()).digest()
             seed = np.random.SeedSequence([self.seed, int.from_bytes(digest[:8], "big")])
-        return Table(to_numpy(measure(self.system, u, seed)), "readouts").finite()
+        return Table(to_numpy(measure(self.system, u, seed)), "readouts").read_finite()

@@ -70,12 +70,12 @@ class Task:
     memory: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", Table(self.inputs, "inputs").finite())
+        object.__setattr__(self, "inputs", Table(self.inputs, "inputs").read_finite())
         require_boolean("regression", self.regression)
         require_whole_number("memory", self.memory, 0)
         n_samples = len(self.inputs)
         if self.features is not None:
-            features = Table(self.features, "features").finite()
+            features = Table(self.features, "features").read_finite()
             if len(features) != n_samples:
                 raise DataError(
                     f"features has {len(features)} rows for {n_samples} inputs; "
@@ -124,7 +124,7 @@ class Task:
         Task 'task': 50 samples, 2 inputs, 3 classes
           source: given
         """
-        table = Table(features, "features").finite()
+        table = Table(features, "features").read_finite()
         reduce = reduction(table, n_inputs)
         inputs = np.clip(reduce(table), -1.0, 1.0)  # Rounding may exceed the limits.
         return cls(inputs, np.asarray(labels), name, source, features=table)
@@ -226,7 +226,7 @@ def _checked_labels(labels: np.ndarray, n_samples: int, regression: bool) -> np.
             f"labels has shape {labels.shape}; give one label for each of {n_samples} rows."
         )
     if regression or labels.dtype.kind in "fc":
-        labels = Table(labels[:, None], "labels").finite()[:, 0]
+        labels = Table(labels[:, None], "labels").read_finite()[:, 0]
     try:
         n_values = len(np.unique(labels))
     except TypeError as error:

@@ -164,7 +164,7 @@ def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int 
     u = draw(basis, N_BLOCKS * draws, seed=seed, blocks=N_BLOCKS)
     shots = []
     for noise_seed in np.random.SeedSequence(seed).spawn(2):
-        shots.append(readouts(measure(system, u, noise_seed), "system(u)").finite())
+        shots.append(readouts(measure(system, u, noise_seed), "system(u)").read_finite())
     no_single_shots = np.empty((0, shots[0].shape[1]))
     repeated = whiten(np.stack(shots, axis=1), no_single_shots, constant=True).repeated
     z = np.concatenate([np.ones((len(u), 2, 1)), repeated], axis=2)

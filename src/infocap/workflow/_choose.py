@@ -8,11 +8,11 @@ from ..basis import ProductBasis, delayed_basis, indices_of, product_basis
 from ..errors import Check, DataError, ParameterError
 
 # Functions beyond which a basis is not chosen by itself: more would take minutes.
-MAX_FUNCTIONS = 3000
+MAX_CHOSEN_FUNCTIONS = 3000
 # Samples that each function needs to be told apart from the others.
-SAMPLES_PER_FUNCTION = 2
+SAMPLES_PER_CHOSEN_FUNCTION = 2
 # The highest degree that is chosen by itself.
-MAX_DEGREE = 20
+MAX_CHOSEN_DEGREE = 20
 # The entries of a plan that describe its basis.
 BASIS_ENTRIES = (
     "family",
@@ -52,13 +52,13 @@ def choose_basis(
     if "max_degree" in settings:
         return product_basis(**settings), reasons
 
-    max_functions = min(n_samples // SAMPLES_PER_FUNCTION, MAX_FUNCTIONS)
+    max_functions = min(n_samples // SAMPLES_PER_CHOSEN_FUNCTION, MAX_CHOSEN_FUNCTIONS)
     index_set = settings.get("index_set", "total")
     max_interactions = settings.get("max_interactions")
     degree = 1
     # The loop ends when there are too many functions, or a family has no functions of the next degree.
     with suppress(ParameterError):
-        while degree < MAX_DEGREE:
+        while degree < MAX_CHOSEN_DEGREE:
             indices_of(families, degree + 1, index_set, max_interactions, limit=max_functions)
             degree += 1
     basis = product_basis(**settings, max_degree=degree)
@@ -71,7 +71,7 @@ def choose_basis(
 def _planned_basis(
     n_inputs: int, plan: Mapping[str, Any], settings: dict[str, Any]
 ) -> tuple[ProductBasis, dict[str, str]]:
-    """The basis of the plan, but for the settings that the user gives."""
+    """Return the basis of the plan, but for the settings that the user gives."""
     n_planned = int(plan["n_inputs"])
     if n_planned != n_inputs:
         raise DataError(
@@ -89,7 +89,7 @@ def _planned_basis(
 
 
 def note_about_choice(reasons: dict[str, str]) -> Check:
-    """A note for the checks of a result whose basis was chosen."""
+    """Return a note for the checks of a result whose basis was chosen."""
     return Check(
         f"no basis was given: {'; '.join(reasons.values())}; `product_basis(...)` says otherwise.",
         kind="note",

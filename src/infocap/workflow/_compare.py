@@ -60,15 +60,17 @@ class Comparison:
         return self.results[0].basis
 
     def totals(self) -> pd.DataFrame:
-        """One row per device: total and its difference from the first, with intervals."""
+        """Return one row per device: total and its difference from the first, with intervals."""
         totals = np.array([[result.total] for result in self.results])
         errors = [[result.total_standard_error] for result in self.results]
         ranks = np.array([[result.rank] for result in self.results])
         # An error of None becomes NaN.
-        return self._table("total", ["total"], totals, np.array(errors, dtype=float), ranks)
+        return self._table(
+            "total", ["total"], values=totals, errors=np.array(errors, dtype=float), largest=ranks
+        )
 
     def by_degree(self) -> pd.DataFrame:
-        """One row per degree and device.
+        """Return one row per degree and device.
 
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
@@ -77,20 +79,27 @@ class Comparison:
         n_degrees = self.basis.max_degree + 1
         names = [str(degree) for degree in range(n_degrees)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        squares = [np.bincount(degrees, errors**2, minlength=n_degrees) for errors in self._errors]
+        squares = [np.bincount(degrees, error**2, minlength=n_degrees) for error in self._errors]
         sizes = np.bincount(degrees)
         largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
-        return self._table("degree", names, values, np.sqrt(squares), largest)
+        errors = np.sqrt(squares)
+        return self._table("degree", names, values=values, errors=errors, largest=largest)
 
     def functions(self) -> pd.DataFrame:
-        """One row per function and device; `significant` where it differs from the first device.
+        """Return one row per function and device; `significant` where it differs from the first device.
 
         Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg, for each device by
         itself).
         """
         values = np.array(self._values)
         errors = np.array(self._errors)
-        table = self._table("function", self.basis.labels, values, errors, np.ones_like(values))
+        table = self._table(
+            "function",
+            self.basis.labels,
+            values=values,
+            errors=errors,
+            largest=np.ones_like(values),
+        )
         differences = np.abs(values - values[0])
         error_of_difference = np.hypot(errors, errors[0])
         shown = np.array([result.capacity > 0 for result in self.results])
@@ -101,16 +110,20 @@ class Comparison:
         floored = np.maximum(error_of_difference[tested], SMALLEST_DIFFERENCE)
         p_values[tested] = 2 * scipy.special.stdtr(STUDENT_FREEDOM, -differences[tested] / floored)
         significant = [benjamini_hochberg(p, FALSE_DISCOVERY_RATE) for p in p_values]
-        return table.assign(p_value=p_values.T.ravel(), significant=np.array(significant).T.ravel())
+        # Rows of the table are in the order of the functions, and of devices for each of them.
+        return table.assign(
+            p_value=p_values.T.ravel(),
+            significant=np.array(significant).T.ravel(),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Everything in one table: total, degrees and functions, one row per quantity and device."""
+        """Return everything in one table: total, degrees and functions, one row per quantity and device."""
         import pandas as pd
 
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        """Totals, degrees, and the functions that differ most, as a person wants to read them."""
+        """Return totals, degrees, and the functions that differ most, as a person wants to read them."""
         title = (
             f"Comparison of {len(self.names)} results over {len(self.basis)} {self.basis.family_name} functions of "
             f"{self.basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it"
@@ -124,7 +137,7 @@ class Comparison:
         return html_for_notebook(self)
 
     def _lines_of_totals(self) -> list[str]:
-        """One line per device: total, maximum and difference from the first."""
+        """Return one line per device: total, maximum and difference from the first."""
         first = self.results[0]
         rows = [["", "total", "of", f"minus {self.names[0]}"]]
         for (_, row), result in zip(self.totals().iterrows(), self.results, strict=True):
@@ -138,9 +151,9 @@ class Comparison:
         return _columns(rows)
 
     def _lines_of_degrees(self) -> list[str]:
-        """One line per degree: the capacity of each device, and the differences from the first."""
-        first, *others = self.names
-        rows = [["degree", *self.names, *(f"{name} - {first}" for name in others)]]
+        """Return one line per degree: the capacity of each device, and the differences from the first."""
+        names_of_differences = [f"{name} - {self.names[0]}" for name in self.names[1:]]
+        rows = [["degree", *self.names, *names_of_differences]]
         shows_all = self.basis.max_degree <= MAX_DEGREE_WITH_ALL_ROWS
         for degree, devices in self.by_degree().groupby("name", sort=False):
             if shows_all or devices.capacity.max() >= SMALLEST_SHOWN:
@@ -150,7 +163,7 @@ class Comparison:
         return _columns(rows)
 
     def _lines_of_functions(self) -> list[str]:
-        """The functions that differ most from those of the first device, for each other device."""
+        """Return the functions that differ most from those of the first device, for each other device."""
         table = self.functions()
         lines = []
         for name in self.names[1:]:
@@ -187,9 +200,12 @@ class Comparison:
         ]
 
     def _table(
-        self, kind: str, names: Sequence[str], values: Floats, errors: Floats, largest: Floats
+        self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
     ) -> pd.DataFrame:
-        """Values (devices, quantities) and their errors, as a table of one row per quantity and device."""
+        """Return values (devices, quantities) and their errors as a table, one row per quantity and device.
+
+        Intervals do not reach beyond the `largest` values that are possible.
+        """
         import pandas as pd
 
         difference = values - values[0]
@@ -265,9 +281,9 @@ def compare(
                 f"{device_names[0]} is about {_inputs(first)}, {name} about {_inputs(basis)}: their capacities are of "
                 "different functions and cannot be compared; estimate both with the same family and domain."
             )
-    places = np.array([first.places(result.basis) for result in compared])
-    places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
-    common = tuple(map(_restricted, compared, places))
+    positions = np.array([first.positions_in(result.basis) for result in compared])
+    in_common = np.all(positions >= 0, axis=0)
+    common = tuple(map(_restricted, compared, positions[:, in_common]))
     checks = tuple(_weaknesses(device_names, compared, common))
     for check in checks:
         warn(check)
@@ -275,7 +291,7 @@ def compare(
 
 
 def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...]:
-    """One different name per result."""
+    """Return one different name per result."""
     if names is None:
         return tuple(f"device {number}" for number in range(1, n_results + 1))
     device_names = tuple(map(str, names))
@@ -289,8 +305,8 @@ def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...
 def _weaknesses(
     names: Sequence[str], results: Sequence[CapacityResult], common: Sequence[CapacityResult]
 ) -> Iterator[Check]:
-    """Warnings about different functions, missing error bars, unreliable totals and different methods."""
-    if any(whole is not part for whole, part in zip(results, common, strict=True)):
+    """Warn about different functions, missing error bars, unreliable totals and different methods."""
+    if any(result is not restricted for result, restricted in zip(results, common, strict=True)):
         sizes = [
             f"{name} has {len(result.basis)} up to degree {result.basis.max_degree}"
             for name, result in zip(names, results, strict=True)
@@ -324,7 +340,7 @@ def _weaknesses(
 
 
 def _inputs(basis: ProductBasis) -> str:
-    """The inputs and their distribution."""
+    """Describe the inputs and their distribution."""
     kinds = []
     for family in basis.families:
         low, high = family.domain
@@ -335,7 +351,7 @@ def _inputs(basis: ProductBasis) -> str:
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
-    """The result for some of its functions, by their places; the result itself where those are all."""
+    """Return the result for some of its functions, by their numbers; the result itself where those are all."""
     if len(rows) == len(result.basis):
         return result
     columns = {name: column[rows] for name, column in per_term(result).items()}
@@ -353,12 +369,12 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
         total=float(columns.get("unbiased", columns["capacity"]).sum()),
         total_standard_error=error,
         without_stretches=stretches,
-        coordinates=tuple(part[:, rows] for part in result.coordinates),
+        coordinates=tuple(coordinates[:, rows] for coordinates in result.coordinates),
     )
 
 
 def _difference(row: pd.Series) -> str:
-    """A difference, how far its interval reaches, and a star where that leaves out zero."""
+    """Write a difference, how far its interval reaches, and a star where that leaves out zero."""
     if np.isnan(row.difference):
         return ""
     text = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
@@ -369,9 +385,13 @@ def _difference(row: pd.Series) -> str:
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
-    """A table: the first column to the left, the others to the right."""
+    """Write a table: the first column is aligned to the left, the others to the right."""
     if not rows:
         return []
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    form = "   ".join([f"  {{:<{first}}}", *(f"{{:>{width}}}" for width in others)])
-    return [form.format(*row).rstrip() for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        cells[0] = "  " + row[0].ljust(widths[0])
+        lines.append("   ".join(cells).rstrip())
+    return lines

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..basis import ProductBasis
 from ..errors import DataError
-from ..estimators import choose_frame, square_sums, summarise_between
+from ..estimators import choose_preconditioner, square_sums, summarise_between
 from ..kernels import capacities, combine
 from ..samples import Engine, Samples, scan_columns
 from ..typing import ArrayLike, Floats, Integers
@@ -57,25 +57,27 @@ def convergence(
     """
     engine = Engine()
     samples = Samples.of(u, x, basis)
-    look = scan_columns(samples, engine)
-    samples = samples.prepared(look, constant=True)
+    statistics = scan_columns(samples, engine)
+    samples = samples.choose_preparation(statistics, constant=True)
     n_samples = samples.n_samples
     maximum = samples.n_columns
     if sizes is None:
-        wanted = np.round(np.geomspace(min(maximum, n_samples), n_samples, DEFAULT_POINTS))
+        unrounded_sizes = np.geomspace(min(maximum, n_samples), n_samples, DEFAULT_POINTS)
+        numbers = np.round(unrounded_sizes)
     else:
-        wanted = np.asarray(sizes)
-    steps = np.unique(wanted.astype(int))
+        numbers = np.asarray(sizes)
+    steps = np.unique(numbers.astype(int))
     if not len(steps) or steps[0] < 1 or steps[-1] > n_samples:
         raise DataError(f"`sizes={sizes!r}` must be numbers of samples from 1 to {n_samples}.")
 
-    # Sums over consecutive stretches add up to those of the first rows.
+    # What is summed up between consecutive sizes adds up to what the first rows hold.
     edges = [0, *steps.tolist()]
-    *stretches, _ = summarise_between(samples, engine, choose_frame(samples, look), edges)
-    of_first_rows = accumulate(stretches, combine)
+    preconditioner = choose_preconditioner(samples, statistics)
+    *summaries, _ = summarise_between(samples, engine, preconditioner, edges)
+    summaries_of_first_rows = accumulate(summaries, combine)
     square_sums_of_first_rows = accumulate(engine.fold(samples, square_sums, edges=edges))
     raw = [
         capacities(summary) * (summary.n_samples / sums)
-        for summary, sums in zip(of_first_rows, square_sums_of_first_rows, strict=True)
+        for summary, sums in zip(summaries_of_first_rows, square_sums_of_first_rows, strict=True)
     ]
     return Convergence(steps, np.array(raw), maximum, basis)

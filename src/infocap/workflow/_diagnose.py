@@ -72,8 +72,7 @@ class Diagnosis:
             rows = sorted({row for cause in causes for row in check_of[cause].found["rows"]})
             if not rows:
                 return None
-            kept = np.delete(np.arange(len(recording.design_index)), rows)
-            repaired = _only(recording, kept)
+            repaired = _only(recording, np.delete(np.arange(len(recording.design_index)), rows))
             numbers = ", ".join(map(str, rows))
             sentence = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {numbers}"
         repairs = [*recording.metadata.get("repairs", []), sentence]
@@ -160,7 +159,7 @@ def _rows_with_missing_values(recording: Recording) -> Integers:
 
 
 def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
-    """What `estimate` finds in the data with a few functions of low degree, without what it says about the total."""
+    """Return what `estimate` finds in the data with a few functions of low degree, nothing about the total."""
     low: ProductBasis
     if basis.memory:
         low = delayed_basis(basis.families, max_delay={1: basis.memory})
@@ -180,7 +179,7 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
 
 
 def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> list[Check]:
-    """Inputs that are not those of the plan in the file: of another seed, or of another stretch of the design."""
+    """Warn of inputs that are not those of the plan in the file: of another seed or part of the design."""
     planned = planned_inputs(planned_basis, recording.plan)
     if recording.design_index.max() >= len(planned):
         return []
@@ -203,7 +202,7 @@ def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> 
 
 
 def _uniform_basis(u: Floats) -> ProductBasis:
-    """Uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
+    """Return the constant of uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
     lowest_values = np.nanmin(u, axis=0)
     highest_values = np.nanmax(u, axis=0)
     intervals = list(zip(lowest_values.tolist(), highest_values.tolist(), strict=True))
@@ -218,16 +217,16 @@ def _uniform_basis(u: Floats) -> ProductBasis:
 
 
 def _only(recording: Recording, rows: Integers) -> Recording:
-    """The recording with these rows alone."""
-    parts: dict[str, Any] = {}
+    """Return the recording with these rows alone."""
+    values_of_rows: dict[str, Any] = {}
     for name in ("inputs", "readouts", "design_index", "time", "repeats", "extra"):
         values = getattr(recording, name)
-        parts[name] = None if values is None else np.asarray(values)[rows]
-    return replace(recording, **parts)
+        values_of_rows[name] = None if values is None else np.asarray(values)[rows]
+    return replace(recording, **values_of_rows)
 
 
 def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Give readouts to the inputs that they belong to; rows that get no readout are left out."""
+    """Give readouts to the inputs that they belong to, without rows that get none, and say so in words."""
     n_rows = len(recording.design_index)
     readouts = np.asarray(recording.readouts)
     if recording.time is None:
@@ -246,21 +245,21 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
     inside = (target >= 0) & (target < n_rows)
 
     # Where two readouts claim a measurement, the readout that was not moved has it: it is written last.
-    moved = readouts.copy()
-    filled = np.zeros(n_rows, dtype=bool)
+    realigned = readouts.copy()
+    has_readout = np.zeros(n_rows, dtype=bool)
     for written in (inside & (delay != 0), inside & (delay == 0)):
-        moved[order[target[written]]] = readouts[order[written]]
-        filled[target[written]] = True
-    kept = np.sort(order[filled])
+        realigned[order[target[written]]] = readouts[order[written]]
+        has_readout[target[written]] = True
+    rows = np.sort(order[has_readout])
     sentence = (
         f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}; "
-        f"left out without a readout of its own: {counted(n_rows - len(kept), 'row')}"
+        f"left out without a readout of its own: {counted(n_rows - len(rows), 'row')}"
     )
-    return _only(replace(recording, readouts=moved, repeats=None), kept), sentence
+    return _only(replace(recording, readouts=realigned, repeats=None), rows), sentence
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Make the second measurement at an input its repeat; a third is left out."""
+    """Make the second measurement at an input its repeat, without a third, and say so in words."""
     first_rows = np.array(check.found["first_rows"])
     rows = np.array(check.found["rows"])
     readouts = np.asarray(recording.readouts)
@@ -271,9 +270,9 @@ def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
     # Of three measurements at an input, the second is the first row of the third.
     is_second = ~np.isin(first_rows, rows)
     repeats[first_rows[is_second]] = readouts[rows[is_second]]
-    kept = np.delete(np.arange(len(readouts)), rows)
+    other_rows = np.delete(np.arange(len(readouts)), rows)
     sentence = (
         f"{is_second.sum()} rows became repeats of the row with their inputs, "
         f"{np.sum(~is_second)} were left out"
     )
-    return _only(replace(recording, repeats=repeats), kept), sentence
+    return _only(replace(recording, repeats=repeats), other_rows), sentence

@@ -2,7 +2,7 @@
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,29 +26,28 @@ from ..errors import Check, DataError, DataWarning, warn
 from ..estimators import (
     MIN_SAMPLES_PER_CONTROL,
     Evidence,
+    control_sums,
     fit_least_squares,
     gather_evidence,
-    inverse_root,
     iterate_pieces,
-    products,
 )
-from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg
+from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg, effective_directions
 from ..result import CapacityResult
 from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 
-# Share of the functions to be tested that the first windows hold, in equal parts of every degree.
-FIRST_SHARE = 0.4
-# Share of a window beyond which a function that is found means that there may be more outside the window.
-OUTER_SHARE = 2 / 3
+# Fraction of the functions to be tested that the first windows hold, in equal parts of every degree.
+FIRST_FRACTION_TESTED = 0.4
+# Fraction of a window beyond which a function that is found means that there may be more outside.
+BEGIN_OF_OUTER_THIRD = 2 / 3
 # By how much such a window is made wider.
-WIDENING = 1.5
+WINDOW_WIDENING = 1.5
 # Functions that are found at the most; a fit of more takes minutes.
-MAX_FOUND = 2000
+MAX_FUNCTIONS_FOUND = 2000
 # Rounds of the search at the most.
 MAX_ROUNDS = 6
-# Share of the readouts that the functions of one round have to explain for another round.
+# Fraction of the rank of the readouts that the functions of one round have to explain for another round.
 MIN_GAIN = 0.01
 # Steps of the washout where none is given: a tenth of the shortest run, at most so many.
 MAX_DEFAULT_WASHOUT = 1000
@@ -83,12 +82,13 @@ class Exploration:
     def windows(self) -> dict[int, int]:
         """The largest delay found of each degree, for ``delayed_basis(max_delay=found.windows)``."""
         largest: dict[int, int] = {}
-        found = self.result.capacity > 0
-        delays = self.basis.largest_delays[found].tolist()
-        for degree, delay in sorted(zip(self.basis.degrees[found].tolist(), delays, strict=True)):
+        confirmed = np.flatnonzero(self.result.capacity > 0)
+        for term in confirmed.tolist():
+            degree = int(self.basis.degrees[term])
+            delay = int(self.basis.largest_delays[term])
             if degree > 0:
-                largest[degree] = delay
-        return largest
+                largest[degree] = max(largest.get(degree, 0), delay)
+        return dict(sorted(largest.items()))
 
     def __repr__(self) -> str:
         result = self.result
@@ -185,11 +185,11 @@ def explore(
 
     only_constant = DelayedBasis(families, np.zeros((1, 3), int), memory=washout)
     evidence = gather_evidence(u, x, only_constant, **options)
-    most_found = min(evidence.n_samples // MIN_SAMPLES_PER_CONTROL, MAX_FOUND)
+    most_found = min(evidence.n_samples // MIN_SAMPLES_PER_CONTROL, MAX_FUNCTIONS_FOUND)
     windows = _first_windows(families, max_degree, washout, most_tested)
-    found, rounds, faint = _search(evidence, rate, windows, most_tested, most_found)
+    search = _search(evidence, rate, windows, most_tested=most_tested, most_found=most_found)
     # The memory makes it a basis of sequences, even if nothing of the past was found.
-    basis = DelayedBasis(families, found.indices, memory=1)
+    basis = DelayedBasis(families, search.found.indices, memory=1)
 
     # Warnings of functions beyond the basis are dropped, for those were tested here; the others are given below.
     with warnings.catch_warnings(action="ignore", category=DataWarning):
@@ -198,7 +198,7 @@ def explore(
         )
     # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
     assert result.p_value is not None
-    last = rounds[-1]
+    last = search.rounds[-1]
     n_not_found = last.tested + 1 - len(basis)
     p_values = np.append(result.p_value, np.ones(n_not_found))
     confirmed = benjamini_hochberg(p_values, rate)[: len(basis)]
@@ -211,22 +211,12 @@ def explore(
                 "samples to find smaller ones."
             )
         )
-    for degree in _reaching(DelayedBasis(families, basis.indices[confirmed]), last.windows):
-        delays = last.windows[degree]
-        if delays >= washout:
-            remedy = "record longer runs and raise `washout`"
-        else:
-            remedy = "raise `most_tested`"
-        checks.append(
-            Check(
-                f"functions of degree {degree} were found in the outermost third of the {delays} delays tested; "
-                f"{remedy} to look beyond.",
-                degree=degree,
-            )
-        )
+    confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
+    checks += _functions_near_the_end(confirmed_basis, last.windows, washout)
     for check in checks:
         if check.kind == "warning":
             warn(check)
+    faint = (search.faint, search.faint_standard_error)
     explored = {"windows": last.windows, "tested": last.tested, "faint": faint}
     result = replace(
         result,
@@ -234,14 +224,37 @@ def explore(
         checks=tuple(checks),
         metadata=result.metadata | {"explored": explored},
     )
-    return Exploration(basis, result, tuple(rounds), *faint)
+    return Exploration(
+        basis=basis,
+        result=result,
+        rounds=tuple(search.rounds),
+        faint=search.faint,
+        faint_standard_error=search.faint_standard_error,
+    )
+
+
+def _functions_near_the_end(
+    found: DelayedBasis, windows: dict[int, int], washout: int
+) -> Iterator[Check]:
+    """Warn where functions were found near the longest delays that were tested."""
+    for degree in _reaching(found, windows):
+        delays = windows[degree]
+        if delays >= washout:
+            remedy = "record longer runs and raise `washout`"
+        else:
+            remedy = "raise `most_tested`"
+        yield Check(
+            f"functions of degree {degree} were found in the outermost third of the {delays} delays tested; "
+            f"{remedy} to look beyond.",
+            degree=degree,
+        )
 
 
 def _first_windows(
     families: Sequence[Family], max_degree: int, longest_delay: int, most_tested: int
 ) -> dict[int, int]:
-    """The largest delay of each degree, so that every degree has about as many functions."""
-    functions_per_degree = FIRST_SHARE * most_tested / max_degree
+    """Return the largest delay of each degree, so that every degree has about as many functions."""
+    functions_per_degree = FIRST_FRACTION_TESTED * most_tested / max_degree
     windows: dict[int, int] = {}
     delay = longest_delay
     for degree in range(1, max_degree + 1):
@@ -254,14 +267,29 @@ def _first_windows(
 
 
 def _count_of_degree(families: Sequence[Family], degree: int, delay: int) -> int:
-    """How many functions of one degree have delays up to `delay`."""
+    """Return how many functions of one degree have delays up to `delay`."""
     return count_terms(families, {degree: delay})
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """How a search ended: the functions found, its rounds, and what all others hold together."""
+
+    found: DelayedBasis  # with the constant
+    rounds: list[Round]
+    faint: float
+    faint_standard_error: float
+
+
 def _search(
-    evidence: Evidence, rate: float, windows: dict[int, int], most_tested: int, most_found: int
-) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
-    """The functions found with the constant, the rounds, and what the others hold together, with its error."""
+    evidence: Evidence,
+    rate: float,
+    windows: dict[int, int],
+    *,
+    most_tested: int,
+    most_found: int,
+) -> _Search:
+    """Test the functions of wider and wider windows, until nothing new is found, or too little."""
     found = evidence.basis
     assert isinstance(found, DelayedBasis)
     families = found.families
@@ -270,76 +298,90 @@ def _search(
     while True:
         terms = sort_terms(families, list_terms(families, windows))
         basis = DelayedBasis(families, terms, memory=memory)
-        others = np.flatnonzero(basis.places(found) < 0)
-        p_values, unexplained, faint = _test(evidence, basis, found, others)
-        gain = rounds[-1].unexplained - unexplained if rounds else np.inf
+        not_found = np.flatnonzero(basis.positions_in(found) < 0)
+        test = _test(evidence, basis, found, not_found)
+        gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
         if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS:
             n_new = 0
         else:
-            n_passed = np.count_nonzero(benjamini_hochberg(p_values, rate))
+            n_passed = np.count_nonzero(benjamini_hochberg(test.p_values, rate))
             n_new = min(int(n_passed), most_found - len(found))
-        new = others[np.argsort(p_values)[:n_new]]
-        rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
+        new = not_found[np.argsort(test.p_values)[:n_new]]
+        rounds.append(Round(windows, len(basis) - 1, len(new), test.unexplained))
         if not len(new):
-            return found, rounds, faint
+            return _Search(found, rounds, test.faint, test.faint_standard_error)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _reaching(found, windows):
-            wider_delay = min(int(WIDENING * windows[degree]) + 1, memory)
+            wider_delay = min(int(WINDOW_WIDENING * windows[degree]) + 1, memory)
             wider = windows | {degree: wider_delay}
             if count_terms(families, wider) <= most_tested:
                 windows = wider
 
 
 def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
-    """The degrees of which something was found in the outermost third of the delays tested."""
+    """Return the degrees of which something was found in the outermost third of the delays tested."""
     reaching = []
     for degree, window in windows.items():
         largest_delay = found.largest_delays[found.degrees == degree].max(initial=-1)
-        if largest_delay > OUTER_SHARE * window:
+        if largest_delay > BEGIN_OF_OUTER_THIRD * window:
             reaching.append(degree)
     return reaching
 
 
-def _test(
-    evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers
-) -> tuple[Floats, float, tuple[float, float]]:
-    """Fit the readouts with the functions found, and test others of a basis on what the fit leaves.
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """What a fit with the functions found leaves unexplained, and what other functions explain of it."""
 
-    Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together, with
-    its error.
-    """
+    unexplained: float  # of the rank of the readouts
+    p_values: Floats  # of the other functions
+    faint: float  # the capacity of the other functions together
+    faint_standard_error: float
+
+
+def _test(
+    evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, not_found: Integers
+) -> _Test:
+    """Fit the readouts with the functions found, and test the others of a basis on what the fit leaves."""
     samples = evidence.samples
     engine = evidence.engine
-    sum_products = partial(products, **evidence.whitener)
-    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_products))
+    sum_controls = partial(control_sums, **evidence.whitener)
+    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_controls))
     if fit is None:
         raise DataError(
             "some functions found are the same on these samples; draw another sequence, or a longer one."
         )
-    c, residual_covariance, gram = fit
-    root, _ = inverse_root(gram)
-    covariance = root.T @ residual_covariance @ root
+    covariance = fit.whitening.T @ fit.residual_covariance @ fit.whitening
     unexplained = float(np.trace(covariance))
 
     # The fit has taken its share of the residuals.
     freedom_of_samples = evidence.n_samples - len(found)
-    sum_residuals = partial(_residual_sums, found=found, c=c, root=root, **evidence.whitener)
+    sum_residuals = partial(
+        _residual_sums,
+        found=found,
+        c=fit.c,
+        whitening_of_gram=fit.whitening,
+        **evidence.whitener,
+    )
     sums = engine.fold(replace(samples, basis=basis), sum_residuals)
-    means = sums[others] / freedom_of_samples
+    means = sums[not_found] / freedom_of_samples
     capacity = np.sum(means[:, :-1] ** 2, axis=1)
     bias = means[:, -1] / freedom_of_samples
 
     # Without capacity, the squares of a function's means over their bias follow a chi-squared distribution, with the
     # effective number of directions of the residuals (Satterthwaite).
-    directions = unexplained**2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR)
+    directions = effective_directions(covariance)
     variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
     p_values = scipy.special.chdtrc(
         directions, directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
     )
-    faint = float(np.sum(capacity - bias))
-    return p_values, unexplained, (faint, float(np.sqrt(max(variance, 0.0))))
+    return _Test(
+        unexplained=unexplained,
+        p_values=p_values,
+        faint=float(np.sum(capacity - bias)),
+        faint_standard_error=float(np.sqrt(max(variance, 0.0))),
+    )
 
 
 def _residual_sums(
@@ -349,14 +391,17 @@ def _residual_sums(
     *,
     found: DelayedBasis,
     c: Floats,
-    root: Floats,
-    **frame: Any,
+    whitening_of_gram: Floats,
+    **whitener: Any,
 ) -> Floats:
-    """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
-    total = np.zeros((len(samples.basis), root.shape[1] + 1))
-    for _, u, phi, z in iterate_pieces(samples, start, stop, found, **frame):
-        residuals = (z - phi.T @ to_library_of(c, z)) @ to_library_of(root, z)
-        square = to_numpy(array_namespace(residuals).sum(residuals * residuals, axis=1))
-        total[:, :-1] += to_numpy(samples.basis.project([(u, residuals)]))
-        total[:, -1] += samples.basis.sum_over(u, square, power=2)
+    """Return the sums over some rows of y e, and last of y² |e|², for residuals e of a fit: (terms, rank + 1)."""
+    total = np.zeros((len(samples.basis), whitening_of_gram.shape[1] + 1))
+    for piece in iterate_pieces(samples, start, stop, found, **whitener):
+        u = piece.inputs
+        z = piece.z
+        residuals = z - piece.phi.T @ to_library_of(c, z)
+        e = residuals @ to_library_of(whitening_of_gram, z)
+        e_power = to_numpy(array_namespace(e).sum(e * e, axis=1))
+        total[:, :-1] += to_numpy(samples.basis.project([(u, e)]))
+        total[:, -1] += samples.basis.sum_over_samples(u, e_power, power=2)
     return total

@@ -13,12 +13,10 @@ from ..estimators import (
     Evidence,
     Method,
     conclude,
-    evidence_from_samples,
     find_method,
-    make_engine,
+    gather_evidence,
 )
 from ..result import CapacityResult
-from ..samples import Samples
 from ..typing import ArrayLike
 from ._choose import choose_basis, note_about_choice
 from ._provenance import with_provenance
@@ -46,6 +44,11 @@ class EstimateOptions:
         """The method behind the name, or around the user's function; unknown method options are refused."""
         return find_method(self.method, dict(self.method_options or {}))
 
+    def gather(self, u: ArrayLike, x: ArrayLike, basis: ProductBasis) -> Evidence:
+        """Check the arrays and go through their rows: all that the method needs to conclude."""
+        options = {name: value for name, value in vars(self).items() if name != "method_options"}
+        return gather_evidence(u, x, basis, **options | {"method": self.chosen_method})
+
 
 def estimate_arrays(
     u: ArrayLike, x: ArrayLike, basis: ProductBasis | None, options: EstimateOptions
@@ -56,28 +59,9 @@ def estimate_arrays(
         shape = np.shape(u)
         if len(shape) != 2:
             raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
-        basis, reasons = choose_basis((shape[0], shape[1]))
+        n_samples, n_inputs = shape
+        basis, reasons = choose_basis((n_samples, n_inputs))
         notes.append(note_about_choice(reasons))
-    evidence = gather_from_arrays(u, x, basis, options)
+    evidence = options.gather(u, x, basis)
     result = conclude(evidence, options.method, options.method_options)
     return with_provenance(replace(result, checks=(*result.checks, *notes)))
-
-
-def gather_from_arrays(
-    u: ArrayLike, x: ArrayLike, basis: ProductBasis, options: EstimateOptions
-) -> Evidence:
-    """Check the arrays and go through their rows: all that a method needs to conclude."""
-    method = options.chosen_method
-    samples = Samples.of(
-        u,
-        x,
-        basis,
-        complex_as=options.complex_as,
-        design_index=options.design_index,
-        time=options.time,
-        sample_weight=options.sample_weight,
-        repeats=options.repeats,
-        washout=options.washout,
-    )
-    engine = make_engine(u, x, options.executor, options.memory_limit)
-    return evidence_from_samples(samples, engine, options.constant, options.nan_policy, method)

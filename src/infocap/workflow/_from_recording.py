@@ -16,7 +16,7 @@ from ..result import CapacityResult, Drift, Factors
 from ..samples import LabelledRows, Table
 from ..typing import ArrayLike, Floats
 from ._choose import choose_basis, note_about_choice
-from ._from_arrays import EstimateOptions, gather_from_arrays
+from ._from_arrays import EstimateOptions
 from ._growth import growth_of_total
 from ._provenance import with_provenance
 
@@ -55,7 +55,7 @@ def estimate_recording(
     chosen = {name: value for name, value in options.items() if value is not None}
     estimate_options = replace(estimate_options, **(rows | chosen))
 
-    evidence = gather_from_arrays(u, x, basis, estimate_options)
+    evidence = estimate_options.gather(u, x, basis)
     method_options = estimate_options.method_options
     result = conclude(evidence, estimate_options.method, method_options)
 
@@ -104,12 +104,12 @@ def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
 
 
 def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:
-    """The table with the names of its columns; the table alone where they have no names."""
+    """Return the table with the names of its columns; the table alone where they have no names."""
     return LabelledRows(table, names) if np.shape(table)[1:] == (len(names),) else table
 
 
 def _planned_weights(recording: Recording) -> Floats | None:
-    """The weights of the inputs, where the plan drew them from another density than that of the basis."""
+    """Return the weights of the inputs, where the plan drew them from another density than that of the basis."""
     plan = recording.plan
     if not plan.get("weighted"):
         return None
@@ -119,7 +119,7 @@ def _planned_weights(recording: Recording) -> Floats | None:
 
 
 def _factors(recording: Recording, options: EstimateOptions) -> tuple[Factors, list[Check]]:
-    """Malinowski's indicator function with its warnings, or the reason why there is none."""
+    """Return Malinowski's indicator function with its warnings, or the reason why there is none."""
     assert recording.noise is not None
     noise = _numbers(recording, recording.noise, options.complex_as)
     readouts = _numbers(recording, recording.readouts, options.complex_as)
@@ -128,18 +128,18 @@ def _factors(recording: Recording, options: EstimateOptions) -> tuple[Factors, l
         readouts = readouts[np.isfinite(readouts).all(axis=1)]
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         try:
-            found = indicator(readouts, repeats=noise)
+            analysis = indicator(readouts, repeats=noise)
         except InfocapError as problem:
             reason = Check(f"no factor analysis: {problem}")
             return Factors(len(noise), problem=str(problem)), [reason]
     checks = [
-        Check(f"factor analysis: {check}") for check in found.checks if check.kind == "warning"
+        Check(f"factor analysis: {check}") for check in analysis.checks if check.kind == "warning"
     ]
-    return Factors(len(noise), found.n_factors, tuple(found.values.tolist())), checks
+    return Factors(len(noise), analysis.n_factors, tuple(analysis.values.tolist())), checks
 
 
 def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift | None, list[Check]]:
-    """How the reference moved, in units of the spread of each readout over the samples."""
+    """Return how the reference moved, in units of the spread of each readout over the samples."""
     assert recording.reference is not None
     motion = motion_of_reference(
         _numbers(recording, recording.reference, complex_as), _spread(recording, complex_as)
@@ -161,7 +161,7 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
 
 
 def _numbers(recording: Recording, readouts: ArrayLike, complex_as: str | None) -> Floats:
-    """All rows of something that was read out, as real as the readouts become for the estimate."""
+    """Return all rows of what was read out, made real in the same way as the readouts."""
     values = np.asarray(readouts)
     if np.iscomplexobj(recording.readouts):
         values = values.astype(complex)
@@ -170,10 +170,10 @@ def _numbers(recording: Recording, readouts: ArrayLike, complex_as: str | None) 
 
 
 def _spread(recording: Recording, complex_as: str | None) -> Floats:
-    """The standard deviation of each readout over the samples, from equally spaced rows without missing values."""
+    """Return the standard deviation of each readout, from equally spaced rows without missing values."""
     table = Table(recording.readouts, "readouts", complex_as)
-    places = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
-    values = table.take(np.unique(places.astype(int)))
+    equally_spaced = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
+    values = table.read_rows(np.unique(equally_spaced.astype(int)))
     # Differences from the first row lose no digits to an offset.
     differences = values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0)
     return np.ma.masked_invalid(differences).std(axis=0).filled(0.0)

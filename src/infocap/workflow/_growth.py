@@ -20,7 +20,7 @@ from ..typing import Integers
 # Four times as many samples halve an error bar, so that neighbouring points of the curve can be told apart.
 SIZE_RATIO = 4
 # With fewer samples for each readout, the covariance matrix of the readouts is not known well enough for any method.
-MIN_SAMPLES_PER_READOUT = 2
+MIN_SAMPLES_PER_READOUT_OF_STOP = 2
 
 
 def growth_of_total(
@@ -50,7 +50,7 @@ def growth_of_total(
 
 
 def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
-    """The rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
+    """Yield the rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
     n_samples = evidence.n_samples
     times = evidence.samples.time
     if times is None:
@@ -59,7 +59,7 @@ def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
         in_order_of_acquisition = np.argsort(times, kind="stable")
     sizes = []
     size = n_samples // SIZE_RATIO
-    while size >= MIN_SAMPLES_PER_READOUT * evidence.maximum:
+    while size >= MIN_SAMPLES_PER_READOUT_OF_STOP * evidence.maximum:
         sizes.append(size)
         size //= SIZE_RATIO
     for size in reversed(sizes):
@@ -69,7 +69,7 @@ def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
 def _estimate_from(
     evidence: Evidence, rows: Integers, method: Method, method_options: Mapping[str, Any]
 ) -> Estimate | None:
-    """What the method gives for these rows alone; None where they are too few for it."""
+    """Return what the method gives for these rows alone; None where they are too few for it."""
     samples = evidence.samples.select_rows(rows)
     with all_cores(), np.errstate(under="ignore"):
         try:

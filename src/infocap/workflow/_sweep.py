@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # The file in a sweep's folder that says what is swept, and how.
 PLAN_FILE = "sweep.json"
-FORMAT = "infocap sweep 1"
+SWEEP_FORMAT = "infocap sweep 1"
 # Fields of a result that become columns of the table: one number per function, or one per setting.
 COLUMNS_PER_FUNCTION = ("capacity", "raw", "standard_error")
 COLUMNS_PER_SETTING = ("total", "total_standard_error", "unreliable")
@@ -81,7 +81,7 @@ class Sweep:
         return len(self.results)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], CapacityResult]]:
-        """Settings and their results, one after the other."""
+        """Yield settings and their results, one after the other."""
         return zip(self.points, self.results, strict=True)
 
     @property
@@ -100,7 +100,7 @@ class Sweep:
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
     def at(self, **point: Any) -> CapacityResult:
-        """The result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``."""
+        """Return the result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``."""
         for candidate, result in self:
             if candidate == point:
                 return result
@@ -110,7 +110,7 @@ class Sweep:
         )
 
     def to_xarray(self) -> xr.Dataset:
-        """One table: total, capacity of every function, by degree, and errors where the method gives them."""
+        """Return one table: total, capacity of every function, by degree, and errors where the method has them."""
         import xarray as xr
 
         first = self.results[0]
@@ -142,7 +142,7 @@ class Sweep:
         return xr.Dataset(columns, coordinates, attributes)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per setting: its values, the total, its error, why it is unreliable, and capacity by degree."""
+        """Return one row per setting: its values, total, error, why it is unreliable, and capacity by degree."""
         table = self.to_xarray()
         names = [name for name in (*COLUMNS_PER_SETTING, "maximum") if name in table]
         totals = table[names].to_dataframe()
@@ -268,7 +268,7 @@ def _measured(
     basis: ProductBasis,
     probe_options: dict[str, Any],
 ) -> CapacityResult:
-    """One setting, as `probe` measures it; an error says which setting."""
+    """Measure one setting by `probe`; an error says which setting."""
     try:
         return probe(make_system(**point), basis, **probe_options)
     except Exception as problem:
@@ -279,7 +279,7 @@ def _measured(
 def _run(
     measure: Any, missing: dict[int, Any], executor: Any
 ) -> Iterator[tuple[int, CapacityResult]]:
-    """The results of the missing settings by their numbers, as they come."""
+    """Yield the results of the missing settings with their numbers, as they come."""
     if executor is None:
         for number, point in missing.items():
             yield number, measure(point)
@@ -295,7 +295,7 @@ def _run(
 
 
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
-    """The values of each parameter as tuples, after a check that there are some and none twice."""
+    """Return the values of each parameter as tuples, after a check that there are some and none twice."""
     if not isinstance(settings, Mapping) or not settings:
         raise ParameterError(
             f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}."
@@ -319,7 +319,7 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Every combination of the values, as keyword arguments; the last parameter varies fastest."""
+    """Return every combination of the values, as keyword arguments; the last parameter varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -333,7 +333,7 @@ def _plan_entries(
     method: str | Estimator,
     method_options: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """What is swept and how, as plain data that tells one sweep from another."""
+    """Return what is swept and how, as plain data that tells one sweep from another."""
     indices = np.asarray(basis.indices, dtype=np.int64)
     return {
         "system": _name(make_system),
@@ -359,7 +359,7 @@ class _SweepFolder:
             self._refuse_another_sweep()
 
     def file(self, point: dict[str, Any]) -> Path:
-        """The file of one setting, whose name a person can read; a hash tells apart what looks the same in it."""
+        """Return the file of one setting, whose name a person can read; a hash tells apart what looks the same."""
         allowed = [
             letter if letter.isalnum() or letter in "=,.-+_" else "_"
             for letter in _in_words(point, ",")
@@ -375,23 +375,23 @@ class _SweepFolder:
         if not plan_file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             with write_whole(plan_file) as temporary:
-                contents = json.dumps({"format": FORMAT, "plan": self.plan}, indent=1)
+                contents = json.dumps({"format": SWEEP_FORMAT, "plan": self.plan}, indent=1)
                 temporary.write_text(contents, encoding="utf-8")
         result.save(self.file(point))
 
     def _refuse_another_sweep(self) -> None:
         plan_file = self.folder / PLAN_FILE
         try:
-            kept = dict(json.loads(plan_file.read_text(encoding="utf-8"))["plan"])
+            plan_of_folder = dict(json.loads(plan_file.read_text(encoding="utf-8"))["plan"])
         except (ValueError, KeyError, TypeError) as problem:
             raise DataError(
                 f"{plan_file} is not the plan of a sweep ({problem}); give another."
             ) from None
-        wanted = json.loads(json.dumps(self.plan))  # as a file gives it back
+        plan = json.loads(json.dumps(self.plan))  # as a file gives it back
         differences = [
-            f"{name} {kept.get(name)!r} there and {wanted[name]!r} here"
-            for name in wanted
-            if kept.get(name) != wanted[name]
+            f"{name} {plan_of_folder.get(name)!r} there and {plan[name]!r} here"
+            for name in plan
+            if plan_of_folder.get(name) != plan[name]
         ]
         if differences:
             raise DataError(
@@ -401,7 +401,7 @@ class _SweepFolder:
 
 
 def _name(function: Any) -> str:
-    """A function's name, with what a partial function has fixed; two lambdas of one place look alike."""
+    """Return a function's name, with what a partial function has fixed; two lambdas of one place look alike."""
     if isinstance(function, functools.partial):
         fixed = [repr(value) for value in function.args]
         fixed += [f"{name}={value!r}" for name, value in sorted(function.keywords.items())]

@@ -1,0 +1,231 @@
+"""The work of the second pass on a range of rows: residuals of the fit, and sums that follow.
+
+The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of them,
+e = z - f the residual, phi are the controls, y the reported functions, W their readout weights.
+Lengths and products of vectors of readouts are taken after whitening by G^-1/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._arrays import array_namespace, is_on_device, multiply_tall
+from ..basis import ProductBasis
+from ..kernels import AddableSums, rows_at
+from ..samples import Samples
+from ..typing import Integers
+from ._fit import MIN_SAMPLE_MARGIN, NO_FIT, Fit, HalfFit, Piece, iterate_pieces
+
+# Least margin 1 - leverage, relative to its mean, by which a residual is divided: a few corner
+# points of the inputs would dominate every sum otherwise.
+MIN_RELATIVE_MARGIN = 0.25
+# The same for error bars, which must not be too short: with the margin above, those of nearly
+# noise-free devices held in 80 % instead of 95 %.
+MIN_RELATIVE_MARGIN_FOR_ERRORS = 0.02
+# Numbers of one tile of functions and samples. They stay in the cache, and take less than the
+# 128 KB above which memory is fetched from the system each time (in Dask's workers that doubled
+# the time of the pass).
+NUMBERS_PER_TILE = 16_000
+# Functions of a tile at least, so that a tile is still multiplied at full speed.
+MIN_FUNCTIONS_PER_TILE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums(AddableSums):
+    """Sums over the samples of one group.
+
+    N² times the bias of a capacity is a polynomial in W: `bias_constant` - 2 `bias_linear` +
+    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - |e|²/N) and b = e·f. Functions that
+    are no controls have W = 0, so nothing but the first coefficient is needed of them.
+    """
+
+    count: int
+    phi_e: Any  # phi e', (controls, rank)
+    y_e: Any  # y e', (functions of `SecondPassJob.basis`, rank); empty without that basis
+    gram: Any  # z z' - f f' = z e' + e z' - e e', (rank, rank)
+    e_e: Any  # e e', (rank, rank)
+    f2_e_e: Any  # |f|² e e', (rank, rank)
+    bias_constant: Any  # a y², of the same functions as `y_e`; without, of the reported controls
+    bias_linear: Any  # y (a z + b e)·W, (reported controls,)
+    bias_quadratic: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank)
+    influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
+    # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
+    powers: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SecondPassJob:
+    """What the work on a range of rows needs, to be sent to other processes."""
+
+    fit: Fit
+    positions: Integers  # among the controls, of the reported functions that are controls
+    weights: Any  # W of these, (reported controls, rank)
+    # All reported functions after the constant, with which every basis begins. None if all of them
+    # are controls, whose values are at hand.
+    basis: ProductBasis | None
+    whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
+    group_edges: Integers  # rows where groups begin, half of them in each half of the samples
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Some rows of one group: values of functions, readouts and residuals."""
+
+    phi: Any  # all controls, (controls, rows)
+    reported_controls: Any  # those that are reported, (reported controls, rows)
+    y: Any  # functions of the job's basis, (terms, rows); empty without that basis
+    z: Any  # (rows, rank)
+    e: Any  # in a fit without each row, (rows, rank)
+    e_for_errors: Any  # the same with smaller margins, for error bars
+
+    def slice_rows(self, start: int, stop: int) -> _Rows:
+        """Return the rows `start` to `stop` of these."""
+        return _Rows(
+            phi=self.phi[:, start:stop],
+            reported_controls=self.reported_controls[:, start:stop],
+            y=self.y[:, start:stop],
+            z=self.z[start:stop, :],
+            e=self.e[start:stop, :],
+            e_for_errors=self.e_for_errors[start:stop, :],
+        )
+
+
+def residual_sums(
+    samples: Samples, start: int, stop: int, *, job: SecondPassJob, **whitener: Any
+) -> dict[int, ResidualSums]:
+    """Return the sums over some rows, by the number of their group."""
+    sums = dict[int, ResidualSums]()
+    edges = job.group_edges - samples.first_row
+    middle = len(edges) // 2
+    controls = job.fit.controls
+    n_arrays = 2 if job.basis is None else max(len(job.basis) // len(controls), 2)
+    rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
+    for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
+        for piece in iterate_pieces(samples, first, last, controls, n_arrays, **whitener):
+            rows = _rows_of(piece, samples, half, job)
+            for group, begin, end in _groups_of(piece, edges):
+                sums_of_rows = _sum_rows(rows.slice_rows(begin, end), job, samples.n_total)
+                if group in sums:
+                    sums_of_rows = sums[group].absorb(sums_of_rows)
+                sums[group] = sums_of_rows
+    return sums
+
+
+def _groups_of(piece: Piece, edges: Integers) -> Iterator[tuple[int, int, int]]:
+    """Yield the groups that a piece holds rows of, with the first and the last of these rows."""
+    cuts = np.clip(edges - piece.first, 0, piece.z.shape[0])
+    for group in np.flatnonzero(np.diff(cuts)).tolist():
+        yield group, int(cuts[group]), int(cuts[group + 1])
+
+
+def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _Rows:
+    """Make the residuals of a piece, each from a fit without its row."""
+    phi = piece.phi
+    z = piece.z
+    xp = array_namespace(z)
+    residual = z - phi.T @ half.coefficients
+    e = residual @ half.projections[NO_FIT]
+    e_for_errors = e
+    for k in sorted(half.projections.keys() - {NO_FIT}):
+        candidate = job.fit.candidates[k]
+        residual_of_candidate = residual @ half.projections[k]
+        margin = candidate.fit.margin(phi)[:, None]
+        min_margin = MIN_RELATIVE_MARGIN * candidate.mean_margin
+        min_margin_for_errors = MIN_RELATIVE_MARGIN_FOR_ERRORS * candidate.mean_margin
+        e = e + residual_of_candidate / xp.clip(margin, min_margin, None)
+        e_for_errors = e_for_errors + residual_of_candidate / xp.clip(
+            margin, min_margin_for_errors, None
+        )
+
+    if job.basis is None:
+        y = phi[:0, :]
+    else:
+        y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
+    return _Rows(
+        phi=phi,
+        reported_controls=rows_at(phi, job.positions),
+        y=y,
+        z=z,
+        e=e,
+        e_for_errors=e_for_errors,
+    )
+
+
+def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
+    """Return the sums over a few rows of one group."""
+    z = rows.z
+    e = rows.e
+    xp = array_namespace(z)
+    white_e = e @ job.whitening
+    white_f = (z - e) @ job.whitening
+    white_e_for_errors = rows.e_for_errors @ job.whitening
+    e_power = xp.vecdot(white_e, white_e)
+    e_dot_f = xp.vecdot(white_e, white_f)
+    f_power = xp.vecdot(white_f, white_f)
+    z_power = xp.vecdot(z, z)
+    e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
+    powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
+
+    a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
+    b_e = e_dot_f[:, None] * e
+    a_z_plus_b_e = a[:, None] * z + b_e
+    z_e = z.T @ e
+    e_e = e.T @ e
+    return ResidualSums(
+        count=z.shape[0],
+        phi_e=multiply_tall(rows.phi, e),
+        y_e=multiply_tall(rows.y, e),
+        gram=z_e + z_e.T - e_e,
+        e_e=e_e,
+        f2_e_e=(white_e * f_power[:, None]).T @ white_e,
+        bias_constant=_sum_bias_constant(rows, a),
+        bias_linear=xp.vecdot(multiply_tall(rows.reported_controls, a_z_plus_b_e), job.weights),
+        bias_quadratic=z.T @ (a_z_plus_b_e + b_e) + (f_power[:, None] * e).T @ e,
+        influence=_sum_influence(rows, job.weights),
+        powers=xp.stack([xp.sum(power) for power in powers]),
+    )
+
+
+def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
+    """Return the sum of a y² of every function of the job's basis, or of the reported controls."""
+    y = rows.y if rows.y.shape[0] else rows.reported_controls
+    sums = [y[tile, :] ** 2 @ a for tile in _tiles_of_functions(y)]
+    return array_namespace(y).concat(sums)
+
+
+def _sum_influence(rows: _Rows, weights: Any) -> Any:
+    """Return powers of the influence (e·W)(2 rho + e·W) of every reported control, (3, functions)."""
+    xp = array_namespace(rows.z)
+    # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
+    twice_e = 2 * rows.e_for_errors.T
+    half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
+    sums = []
+    for tile in _tiles_of_functions(rows.reported_controls):
+        tile_weights = weights[tile, :]
+        influence = tile_weights @ half_e_minus_z + rows.reported_controls[tile, :]
+        influence *= tile_weights @ twice_e
+        square = influence * influence
+        first = xp.sum(influence, axis=1)
+        second = xp.sum(square, axis=1)
+        fourth = xp.vecdot(square, square)
+        sums.append(xp.stack([first, second, fourth]))
+    return xp.concat(sums, axis=1)
+
+
+def _tiles_of_functions(values: Any) -> Iterator[slice]:
+    """Cut values (functions, rows) into tiles that stay in cache; a device takes all at once.
+
+    There is one tile, an empty one, where there are no functions.
+    """
+    n_functions, n_rows = values.shape
+    if is_on_device(values):
+        step = max(n_functions, 1)
+    else:
+        step = max(NUMBERS_PER_TILE // n_rows, MIN_FUNCTIONS_PER_TILE)
+    for first in range(0, max(n_functions, 1), step):
+        yield slice(first, min(first + step, n_functions))

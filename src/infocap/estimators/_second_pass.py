@@ -1,0 +1,382 @@
+"""The second pass: the residuals of a fit, and what they say about every capacity.
+
+Write y for a reported function, z for the whitened readouts, c = E[y z] for the coefficients of y,
+G = E[z z'] and W = G^-1 c. When c and G are off by dc and dG, the capacity C = c'G^-1c is off by
+2 W·dc - W'dG W to first order, and by |dc - dG W|² to second order; the second is positive and does
+not average out. Here and below, lengths and products of vectors of readouts are taken after
+whitening by G^-1/2, which makes the readouts uncorrelated.
+
+With the readout split into what a fit predicts and the residual, z = f + e, a sample adds y e to
+dc and e f' + f e' + e e' to dG. So the first order is a mean over samples of the influence
+(e·W)(2 rho + e·W), where rho = y - z·W is what the readouts leave of the target. The second is the
+square of the mean of e rho - f (e·W), whose expectation is 1/N times the mean of its square: the
+bias of the capacity.
+
+The pass sums up, for each group of samples, what follows from e (`residual_sums`). The sums of all
+groups give the estimates and their bias; differences between groups and halves give error bars.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from .._arrays import array_namespace, to_numpy
+from ..basis import ProductBasis
+from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at
+from ..typing import Floats, Integers
+from ._evidence import Evidence
+from ._fit import NO_FIT, Fit, whitening_from_gram
+from ._residual_sums import ResidualSums, SecondPassJob, residual_sums
+
+# A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's
+# factor from n = 3 on.
+FEW_SAMPLES_WIDENING = 4.0
+# Samples that a variance is taken to rest on at least.
+MIN_EFFECTIVE_SAMPLES = 2.0
+# Bytes of sums y e' by groups that are kept at a time; with more functions the second pass is made
+# several times.
+MAX_SUMS_BYTES = 500_000_000
+MAX_SUMS_BYTES_ON_DEVICE = 8_000_000_000
+# Fraction of the memory limit, where there is one, that these sums may take.
+MEMORY_FRACTION_OF_SUMS = 1 / 4
+
+
+@dataclass(frozen=True, eq=False)
+class PassResults:
+    """What both passes say about some functions, and about the sum of their capacities."""
+
+    white_coefficients: Any  # c'G^-1/2, (terms, rank); squares of a row add up to C
+    bias: Floats  # of the capacities, (terms,)
+    variance: Floats  # of the capacities, (terms,)
+    group_variance: Floats  # of the white coefficients between groups, (terms,)
+    group_covariance: Floats  # of the same, summed over functions, (rank, rank)
+    jackknife_totals: Floats  # sums of capacities without each group, (groups,)
+    half_totals: Floats  # sums of capacities from each half of the samples alone, (2,)
+    # Squared change of c between the halves, with the fit as it is and with a re-estimated fit.
+    fixed_fit_change: float
+    refitted_change: float
+    residual_covariance: Floats  # of e G^-1/2, (rank, rank); its trace is the unexplained rank
+    leverage_ratio: float  # S_N / (K N): how much single samples weigh
+    effective_samples: float  # (Σ|e|⁴)² / Σ|e|⁸: how many samples the noise of the total rests on
+    clipped_power: float  # by how much the mean of |e|² is larger with the margins for error bars
+    smallest_eigenvalue: float  # of G
+
+
+def run_second_pass(evidence: Evidence, fit: Fit, group_edges: Integers) -> PassResults:
+    """Go through the samples once more with the chosen fits.
+
+    If memory does not allow for all functions at a time, the pass is made for some after others.
+    """
+    n_terms = len(fit.positions)
+    step = _functions_per_pass(evidence, n_groups=len(group_edges))
+    results = []
+    for first in range(0, n_terms, step):
+        functions = slice(first, min(first + step, n_terms))
+        results.append(_pass_for_functions(functions, evidence, fit, group_edges))
+    return results[0] if len(results) == 1 else _join_functions(results)
+
+
+def _functions_per_pass(evidence: Evidence, n_groups: int) -> int:
+    """Return the number of functions whose sums y e' by groups fit into memory."""
+    on_device = evidence.samples.x.on_device
+    max_bytes = MAX_SUMS_BYTES_ON_DEVICE if on_device else MAX_SUMS_BYTES
+    memory_limit = evidence.engine.memory_limit
+    if memory_limit is not None:
+        max_bytes = min(max_bytes, int(memory_limit * MEMORY_FRACTION_OF_SUMS))
+    return max(max_bytes // (8 * evidence.rank * n_groups), 1)
+
+
+def _pass_for_functions(
+    functions: slice, evidence: Evidence, fit: Fit, group_edges: Integers
+) -> PassResults:
+    """Make the second pass for some functions, and conclude from its sums."""
+    n = evidence.n_samples
+    reported = _reported_functions(functions, evidence, fit)
+    sum_residuals = partial(residual_sums, job=reported.job(fit, group_edges), **evidence.whitener)
+    by_group = evidence.engine.fold(evidence.samples, sum_residuals, add_groups)
+    groups = [reported.sums_of(by_group[number]) for number in sorted(by_group)]
+    middle = len(group_edges) // 2  # the groups before it are the first half of the samples
+    halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
+    whole = halves[0] + halves[1]
+
+    # Coefficients and Gram matrix: E[y f] and E[f f'], which are known, and means of what the
+    # residuals add. E[y f] is the mean over fits without each sample, hence the change by refits.
+    refit = _solve_refit(fit, [half.phi_e for half in halves])
+    known_c = rows_at(fit.coefficients - refit.of_own_half / n, reported.positions)
+    known_gram = sum(
+        half.fraction * (half.coefficients.T @ half.coefficients) for half in fit.halves
+    )
+    c = known_c + whole.y_e / n
+    gram = known_gram + whole.gram / n
+    whitening, smallest_eigenvalue = whitening_from_gram(gram)
+    residual_covariance = to_numpy(whitening.T @ whole.e_e @ whitening / n)
+
+    bias = _bias(whole, reported.first_whitening, n)
+    variance = _variance(to_numpy(whole.influence), bias, residual_covariance, n)
+    if evidence.basis.memory:
+        bias, serial_variance = _serial_bias_and_variance(groups, whole, reported)
+        widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
+        variance = np.maximum(variance, widening * serial_variance)
+
+    scatter = _scatter_between(groups, whole, c, gram, whitening)
+    half_scatter = _scatter_between(halves, whole, c, gram, whitening)
+    # When a half of the samples changes the fit by db, it changes N c by (N - A) db beside y e.
+    refitted_y_e = [
+        half.y_e + rows_at(n * change - fit.phi_phi @ change, reported.positions)
+        for half, change in zip(halves, refit.of_mean_fit, strict=True)
+    ]
+    z_power_2, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
+    return PassResults(
+        white_coefficients=c @ whitening,
+        bias=bias,
+        variance=np.maximum(variance, 0.0),
+        group_variance=scatter.variance,
+        group_covariance=scatter.covariance,
+        jackknife_totals=scatter.jackknife_totals,
+        half_totals=half_scatter.jackknife_totals[::-1],  # without the second half comes last
+        fixed_fit_change=_squared_difference(halves[0].y_e, halves[1].y_e, whitening),
+        refitted_change=_squared_difference(refitted_y_e[0], refitted_y_e[1], whitening),
+        residual_covariance=residual_covariance,
+        leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
+        effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
+        clipped_power=float(clipped_power) / n,
+        smallest_eigenvalue=smallest_eigenvalue,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupSums(AddableSums):
+    """Sums over the samples of one group, in the order of the reported functions."""
+
+    count: int
+    phi_e: Any  # phi e', (controls, rank)
+    y_e: Any  # y e', (terms, rank)
+    gram: Any  # z z' - f f', (rank, rank)
+    e_e: Any  # e e', (rank, rank)
+    f2_e_e: Any  # |f|² e e', (rank, rank)
+    bias: Any  # N² times the bias, (terms,)
+    influence: Any  # first, second and fourth powers, (3, terms)
+    powers: Any  # as in `ResidualSums`
+
+
+@dataclass(frozen=True, eq=False)
+class _ReportedFunctions:
+    """The functions of one pass: which of them are controls, and their readout weights."""
+
+    positions: Integers  # among the controls, (terms,); -1: is not a control
+    weights: Any  # W, zero for functions that are not controls, (terms, rank)
+    first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
+    basis: ProductBasis | None  # as in `SecondPassJob`
+
+    def job(self, fit: Fit, group_edges: Integers) -> SecondPassJob:
+        """Return what the work on a range of rows needs."""
+        is_control = self.positions >= 0
+        return SecondPassJob(
+            fit=_without_what_is_not_sent(fit),
+            positions=self.positions[is_control],
+            weights=rows_at(self.weights, np.flatnonzero(is_control)),
+            basis=self.basis,
+            whitening=self.first_whitening,
+            group_edges=group_edges,
+        )
+
+    def sums_of(self, group: ResidualSums) -> _GroupSums:
+        """Return the sums of a group in the order of these functions."""
+        is_control = self.positions >= 0
+        position_in_sums = np.where(is_control, np.cumsum(is_control) - 1, -1)
+        if self.basis is None:
+            y_e = rows_at(group.phi_e, self.positions)
+            bias_constant = group.bias_constant
+        else:
+            # The constant may be there although it is none of these functions.
+            n_extra = len(self.basis) - len(self.positions)
+            y_e = group.y_e[n_extra:, :]
+            bias_constant = group.bias_constant[n_extra:]
+        xp = array_namespace(self.weights)
+        bias_linear = rows_at(group.bias_linear[:, None], position_in_sums)[:, 0]
+        bias_quadratic = xp.vecdot(self.weights @ group.bias_quadratic, self.weights)
+        return _GroupSums(
+            count=group.count,
+            phi_e=group.phi_e,
+            y_e=y_e,
+            gram=group.gram,
+            e_e=group.e_e,
+            f2_e_e=group.f2_e_e,
+            bias=bias_constant + (bias_quadratic - 2 * bias_linear),
+            influence=rows_at(group.influence.T, position_in_sums).T,
+            powers=group.powers,
+        )
+
+
+def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _ReportedFunctions:
+    """Find some of the reported functions among the controls, and their readout weights."""
+    positions = fit.positions[functions]
+    first_whitening, _ = whitening_from_gram(fit.first_gram)
+    basis = None
+    if np.any(positions < 0):
+        numbers = np.arange(len(evidence.basis))[functions]
+        basis = evidence.basis.subset(np.union1d([0], numbers))
+    return _ReportedFunctions(
+        positions=positions,
+        weights=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
+        first_whitening=first_whitening,
+        basis=basis,
+    )
+
+
+def _without_what_is_not_sent(fit: Fit) -> Fit:
+    """Leave out what the second pass does not use, so that it need not travel to workers."""
+    first, second = fit.halves
+    used = first.projections.keys() | second.projections.keys()
+    candidates: Any = [
+        candidate if number in used else None for number, candidate in enumerate(fit.candidates)
+    ]
+    return replace(fit, candidates=candidates, coefficients=None, first_c=None, phi_phi=None)
+
+
+def _bias(whole: _GroupSums, first_whitening: Any, n: int) -> Floats:
+    """Return the bias of every capacity, without what the noise of W adds to its estimate."""
+    xp = array_namespace(first_whitening)
+    white_e_e = first_whitening.T @ whole.e_e @ first_whitening
+    noise_of_weights = float(xp.sum(whole.f2_e_e * white_e_e)) / n**2
+    return (to_numpy(whole.bias) - noise_of_weights) / n**2
+
+
+def _variance(influence: Floats, bias: Floats, covariance: Floats, n: int) -> Floats:
+    """Return the variance of every capacity, to first and to second order."""
+    first, second, fourth = influence  # sums of its powers
+    n_effective = np.maximum(
+        second**2 / np.maximum(fourth, SMALLEST_DIVISOR), MIN_EFFECTIVE_SAMPLES
+    )
+    widening = 1 + FEW_SAMPLES_WIDENING / n_effective
+    first_order = widening * (second - first**2 / n) / n**2
+    # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions
+    # that are in part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function
+    # that is not, is safe.
+    unexplained = max(np.trace(covariance), SMALLEST_DIVISOR)
+    second_order = 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
+    return np.asarray(first_order + second_order)
+
+
+def _serial_bias_and_variance(
+    stretches: list[_GroupSums], whole: _GroupSums, reported: _ReportedFunctions
+) -> tuple[Floats, Floats]:
+    """Return bias and variance of capacities of a sequence, from how its stretches differ.
+
+    Neighbouring samples of a sequence are not independent, so the scatter of single samples says
+    too little; sums over stretches that are long against the memory are nearly independent.
+    """
+    weights = reported.weights
+    xp = array_namespace(weights)
+    bias: Any = 0.0
+    variance: Any = 0.0
+    for stretch in stretches:
+        fraction = stretch.count / whole.count
+        # By how much the stretch adds more than its share to N dc, and to N dG W.
+        excess_of_c = stretch.y_e - fraction * whole.y_e
+        excess_of_gram = weights @ (stretch.gram - fraction * whole.gram)
+        second_order = ((excess_of_c - excess_of_gram) @ reported.first_whitening) ** 2
+        first_order = xp.sum((2 * excess_of_c - excess_of_gram) * weights, axis=1)
+        bias = bias + xp.sum(second_order, axis=1)
+        variance = variance + first_order**2
+    scale = len(stretches) / (len(stretches) - 1) / whole.count**2
+    return scale * to_numpy(bias), scale * to_numpy(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupScatter:
+    """How the coefficients c = E[y z] vary between groups of samples (group jackknife)."""
+
+    variance: Floats  # of each function's white coefficients between groups, (terms,)
+    covariance: Floats  # between readout directions, summed over functions, (rank, rank)
+    jackknife_totals: Floats  # total capacity without each group, (groups,)
+
+
+def _scatter_between(
+    groups: list[_GroupSums], whole: _GroupSums, c: Any, gram: Any, whitening: Any
+) -> GroupScatter:
+    """Compare groups with each other, and leave out each in turn."""
+    xp = array_namespace(c)
+    n_groups = len(groups)
+    variance: Any = 0.0
+    covariance: Any = 0.0
+    squares_without = []
+    grams_without = []
+    biases_without = []
+    for group in groups:
+        fraction = group.count / whole.count
+        n_without = whole.count - group.count
+
+        # By how much this group contributes more than its share, in whitened coordinates.
+        excess = group.y_e - fraction * whole.y_e
+        scale = (n_groups / (whole.count * group.count)) ** 0.5
+        deviation = excess @ (whitening * scale)
+        variance = variance + xp.vecdot(deviation, deviation)
+        covariance = covariance + deviation.T @ deviation
+
+        # The same estimate without this group: coefficients, Gram matrix, and the bias of squares.
+        # The noise that squares add is the same for all groups to first order, but for their size.
+        c_without = c - excess / n_without
+        squares_without.append(c_without.T @ c_without)
+        grams_without.append(gram - (group.gram - fraction * whole.gram) / n_without)
+        biases_without.append(xp.sum(whole.bias - group.bias) / n_without**2)
+    # The sum of c'G^-1c over all functions is the trace of G^-1 times the sum of c c'.
+    projections = xp.linalg.solve(xp.stack(grams_without), xp.stack(squares_without))
+    totals = xp.linalg.trace(projections) - xp.stack(biases_without)
+    return GroupScatter(
+        variance=to_numpy(variance) / (n_groups - 1),
+        covariance=to_numpy(covariance),
+        jackknife_totals=to_numpy(totals),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Refit:
+    """By how much samples change the coefficients of a re-estimated fit, (A + P)^-1 phi e'."""
+
+    of_mean_fit: list[Any]  # what each half changes in the mean of both fits, (controls, rank)
+    of_own_half: Any  # what each half changes in its own fit, summed over both, (controls, rank)
+
+
+def _solve_refit(fit: Fit, phi_e_of_halves: list[Any]) -> _Refit:
+    """Solve for the changes from the sums phi e' of each half."""
+    first, second = fit.halves
+    of_mean_fit = [0.0 * phi_e for phi_e in phi_e_of_halves]
+    of_own_half = 0.0 * phi_e_of_halves[0]
+    no_projection = 0.0 * fit.first_gram
+    for k in sorted((first.projections | second.projections).keys() - {NO_FIT}):
+        projections = [half.projections.get(k, no_projection) for half in fit.halves]
+        mean_projection = first.fraction * projections[0] + second.fraction * projections[1]
+        for half, phi_e in enumerate(phi_e_of_halves):
+            change = fit.candidates[k].fit.solve(phi_e)
+            of_mean_fit[half] = of_mean_fit[half] + change @ mean_projection
+            of_own_half = of_own_half + change @ projections[half]
+    return _Refit(of_mean_fit, of_own_half)
+
+
+def _squared_difference(first: Any, second: Any, whitening: Any) -> float:
+    """Return the sum of squares of the difference of two arrays (terms, rank), after whitening."""
+    return float(array_namespace(whitening).sum(((first - second) @ whitening) ** 2))
+
+
+def _join_functions(results: list[PassResults]) -> PassResults:
+    """Put together the results of passes for some functions each."""
+    first = results[0]
+    xp = array_namespace(first.white_coefficients)
+    return replace(
+        first,
+        white_coefficients=xp.concat([result.white_coefficients for result in results]),
+        bias=np.concatenate([result.bias for result in results]),
+        variance=np.concatenate([result.variance for result in results]),
+        group_variance=np.concatenate([result.group_variance for result in results]),
+        group_covariance=np.sum([result.group_covariance for result in results], axis=0),
+        jackknife_totals=np.sum([result.jackknife_totals for result in results], axis=0),
+        half_totals=np.sum([result.half_totals for result in results], axis=0),
+        fixed_fit_change=sum(result.fixed_fit_change for result in results),
+        refitted_change=sum(result.refitted_change for result in results),
+    )
