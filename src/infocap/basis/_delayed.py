@@ -28,7 +28,8 @@ from ._product import ProductBasis
 from ._shifts import ROWS_PER_PIECE, ShiftPlan, as_patterns
 
 MAX_DELAY = 32_767  # delays are kept as 16-bit numbers
-CONSTANT = np.zeros((1, 1, 3), np.int16)  # the constant function: a single factor that is empty
+# The constant function (1 term, 1 factor, 3): its single factor is empty.
+CONSTANT_TERM = np.zeros((1, 1, 3), np.int16)
 
 
 class DelayedBasis(ProductBasis):
@@ -74,7 +75,8 @@ class DelayedBasis(ProductBasis):
     ) -> None:
         self.slow_time = slow_time
         self.columns = (*families, legendre()) if slow_time else tuple(families)
-        self.factors = np.asarray(indices, dtype=np.int16).reshape(len(indices), -1, 3)
+        indices = np.asarray(indices, dtype=np.int16)
+        self.factors = indices.reshape(len(indices), -1, 3)
         self.largest_delays = self.factors[:, :, 1].max(axis=1).astype(int)
         self.memory = max(int(self.largest_delays.max()), memory)
         self._further_arguments = (slow_time, self.memory)
@@ -135,17 +137,19 @@ class DelayedBasis(ProductBasis):
         """
         sums: dict[int, Any] = {}  # of the functions from this place on
         for u, z in pieces:
-            for first, products in self._plan(u).products(u, z):
-                sums[first] = sums[first] + products if first in sums else products
-        return array_namespace(*sums.values()).concat([sums[first] for first in sorted(sums)])
+            for place, products in self._plan(u).products(u, z):
+                sums[place] = sums[place] + products if place in sums else products
+        return array_namespace(*sums.values()).concat([sums[place] for place in sorted(sums)])
 
     @property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time: so many that their history hardly counts."""
         return ROWS_PER_PIECE
 
-    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> "DelayedBasis":
-        """Return this basis and further functions, at most `most` in all.
+    def extended(
+        self, max_functions: int, seed: int = 0, memory: int | None = None
+    ) -> "DelayedBasis":
+        """Return this basis and further functions, at most so many in all.
 
         Longer delays of degree 1 come first, up to twice the longest, because what a device forgets
         slowly lies there; then those of all degrees up to half as far again as their windows; then
@@ -160,7 +164,7 @@ class DelayedBasis(ProductBasis):
             wider[degree] = min(half_as_far_again, memory)
         wider[1] = min(2 * largest_delays.get(1, memory), memory)
         wider[self.max_degree + 1] = largest_delays.get(self.max_degree, 0) // 2
-        if most <= len(self) or count_terms(self.families, wider) > MAX_CANDIDATES:
+        if max_functions <= len(self) or count_terms(self.families, wider) > MAX_CANDIDATES:
             return self
         rows = sort_terms(self.families, list_terms(self.families, wider))
         candidates = DelayedBasis(self.families, rows)
@@ -170,7 +174,7 @@ class DelayedBasis(ProductBasis):
         is_next_degree = candidates.degrees > self.max_degree
         order = np.lexsort((relative_delay, candidates.degrees > 1, is_next_degree))
         is_new = candidates.places(self)[order] < 0
-        chosen = order[is_new][: most - len(self)]
+        chosen = order[is_new][: max_functions - len(self)]
         rows = sort_terms(self.columns, join_terms(self.factors, candidates.factors[chosen]))
         return DelayedBasis(self.families, rows, *self._further_arguments)
 
@@ -201,7 +205,13 @@ class DelayedBasis(ProductBasis):
         return super().to_dict() | {"delayed": {"slow_time": self.slow_time}}
 
     def _make_plan(self, sizes: TileSizes) -> Any:
-        return ShiftPlan(self.columns, self.factors.astype(int), self.degrees, self.memory, sizes)
+        return ShiftPlan(
+            self.columns,
+            self.factors.astype(int),
+            degrees=self.degrees,
+            memory=self.memory,
+            sizes=sizes,
+        )
 
 
 @answers_unknown_parameters
@@ -295,9 +305,8 @@ def _largest_delays(
         max_delay = dict.fromkeys(degrees, max_delay)
     windows = {}
     for degree, delay in max_delay.items():
-        windows[require_whole_number("degree", degree, 1)] = require_whole_number(
-            "max_delay", delay, min_delay
-        )
+        degree = require_whole_number("degree", degree, 1)
+        windows[degree] = require_whole_number("max_delay", delay, min_delay)
     if not windows or max(windows.values()) > MAX_DELAY:
         raise ParameterError(
             f"`max_delay={max_delay!r}` must name a degree, with delays of at most {MAX_DELAY:,}."
@@ -351,7 +360,7 @@ def list_terms(
     Patterns, whose smallest delay is 0, are made first; every function is a pattern that is moved
     as a whole.
     """
-    parts = [CONSTANT]
+    arrays = [CONSTANT_TERM]
     for degree, largest_delay in windows.items():
         shifts = np.arange(min_delay, largest_delay + 1)
         window = largest_delay - min_delay
@@ -361,8 +370,8 @@ def list_terms(
             pattern, shift = np.nonzero(fits)
             rows = patterns[pattern]
             rows[:, :, 1] += shifts[shift, None]
-            parts.append(rows.astype(np.int16))
-    return join_terms(*parts)
+            arrays.append(rows.astype(np.int16))
+    return join_terms(*arrays)
 
 
 def _patterns(
@@ -402,16 +411,17 @@ def _compositions(total: int, n_parts: int) -> Integers:
     return np.diff(np.array(cuts), axis=1)
 
 
-def join_terms(*parts: Integers) -> Integers:
+def join_terms(*arrays: Integers) -> Integers:
     """Return the functions of several arrays (terms, factors, 3) in one.
 
     Functions with fewer factors than others are filled with zeros.
     """
-    width = max(part.shape[1] for part in parts)
+    n_factors = max(array.shape[1] for array in arrays)
     padded = []
-    for part in parts:
-        missing = width - part.shape[1]
-        padded.append(np.pad(part, ((0, 0), (0, missing), (0, 0))))
+    for array in arrays:
+        n_empty = n_factors - array.shape[1]
+        padding = ((0, 0), (0, n_empty), (0, 0))  # behind the factors of each term
+        padded.append(np.pad(array, padding))
     return np.concatenate(padded)
 
 
@@ -446,11 +456,11 @@ def total_degrees(families: Sequence[Family], factors: Integers) -> Integers:
 
 
 def _look_up(
-    families: Sequence[Family], factors: Integers, table: Callable[[Family, int], Floats]
+    families: Sequence[Family], factors: Integers, numbers_of: Callable[[Family, int], Floats]
 ) -> Floats:
-    """Look up every factor in a table of its family: (terms, factors).
+    """Look up a number for every factor: (terms, factors).
 
-    `table(family, count)` holds a number for each of the first functions of a family.
+    `numbers_of(family, count)` gives the numbers of the first functions of a family.
     """
     count = int(factors[:, :, 2].max()) + 1
     rows = []
@@ -459,7 +469,7 @@ def _look_up(
         if family.largest_degree is not None:
             n_functions = min(count, family.count(family.largest_degree))
         row = np.zeros(count)
-        row[:n_functions] = table(family, n_functions)
+        row[:n_functions] = numbers_of(family, n_functions)
         rows.append(row)
     return np.array(rows)[factors[:, :, 0], factors[:, :, 2]]
 
@@ -468,18 +478,19 @@ def _explicit_terms(
     families: Sequence[Family], terms: Iterable[Iterable[Sequence[int]]]
 ) -> Integers:
     """Check a user's own list of functions; return it with the constant, (terms, factors, 3)."""
-    parts = [CONSTANT]
+    arrays = [CONSTANT_TERM]
     for term in terms:
         factors = [(1, *factor) if len(factor) == 2 else tuple(factor) for factor in term]
         _refuse_wrong_factors(term, factors, len(families))
         rows = []
-        for number, delay, degree in sorted(factors, key=lambda factor: (factor[1], factor[0])):
+        by_delay_and_input = sorted(factors, key=lambda factor: (factor[1], factor[0]))
+        for number, delay, degree in by_delay_and_input:
             family = families[number - 1]
             family.degrees_up_to(require_whole_number("terms", degree, 1), strict=True)
             first_of_degree = family.count(degree - 1)
             rows.append((number - 1, delay, first_of_degree))
-        parts.append(np.array([rows], np.int16))
-    return join_terms(*parts)
+        arrays.append(np.array([rows], np.int16))
+    return join_terms(*arrays)
 
 
 def _refuse_wrong_factors(term: Any, factors: list[tuple[int, ...]], n_inputs: int) -> None:
