@@ -19,7 +19,7 @@ from infocap._files import append_checksum as seal
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
 from infocap.lab.report._html import with_error
-from infocap.plot._style import CONSTANT, GREY
+from infocap.plot._style import CONSTANT_COLOUR, GREY
 from infocap.result import Drift, Factors, Growth
 
 FULL = KINDS["two inputs, everything measured"]
@@ -245,7 +245,7 @@ def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():
 def test_colours_agree_with_those_of_the_plots():
     page = page_of("raw")
     names = ("constant", "one", "two", "more", "no-cell")
-    for name, colour in zip(names, (CONSTANT, *infocap.plot.COLOURS[:3], GREY), strict=True):
+    for name, colour in zip(names, (CONSTANT_COLOUR, *infocap.plot.COLOURS[:3], GREY), strict=True):
         assert f"--{name}: light-dark({colour.lower()}," in page
 
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, GREY, SOFT, axes_in_style, stack
+from ._style import COLOURS, ERROR_BARS, GREY, SOFT, axes_in_style, stack
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
@@ -54,9 +54,10 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     longest_delay = 0
     with axes_in_style(ax) as ax:
         for (degree, index), colour in zip(kinds[:MAX_LINES], COLOURS, strict=False):
-            indices_of_degree = [other for other_degree, other in kinds if other_degree == degree]
+            indices_of_degree = [kind[1] for kind in kinds if kind[0] == degree]
             n_kinds = len(indices_of_degree)
             table = result.memory_function(degree, input)
+            # At each delay the table has one row for each function of this degree.
             table = table.iloc[indices_of_degree.index(index) :: n_kinds]
             capacities = table["capacity"].to_numpy()
             if degree > 1 and not capacities.any():
@@ -81,9 +82,9 @@ def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None
     delays = table.index.to_numpy()
     capacities = table["capacity"].to_numpy()
     significant = capacities > 0
-    look: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
-    ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **look)
-    ax.plot(delays[significant], capacities[significant], "o", **look)
+    markers: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
+    ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **markers)
+    ax.plot(delays[significant], capacities[significant], "o", **markers)
     if "standard_error" in table:
         half_width = 2 * table["standard_error"].to_numpy()
         low = np.clip(capacities - half_width, 0, 1)
@@ -122,11 +123,16 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         totals = stack(ax, table, COLOURS, 0.8)
         errors = [result.total_standard_error for result in result_list]
         if None not in errors:
-            look: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
-            ax.errorbar(places, totals, np.array(errors, dtype=float), **look)
+            ax.errorbar(places, totals, np.array(errors, dtype=float), **ERROR_BARS)
         ranks = [_rank_of_readouts(result) for result in result_list]
-        line: Any = {"color": SOFT, "linestyle": "--", "label": "rank of the readouts"}
-        ax.hlines(ranks, places - 0.5, places + 0.5, **line)
+        ax.hlines(
+            ranks,
+            places - 0.5,
+            places + 0.5,
+            color=SOFT,
+            linestyle="--",
+            label="rank of the readouts",
+        )
         ax.set_ylabel("capacity without the constant")
         ax.set(xticks=places, xlim=(-0.7, len(result_list) - 0.3))
         settings = getattr(results, "settings", {})
