@@ -86,7 +86,7 @@ class Check(str):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Text, kind and findings as plain data, for files and pages."""
+        """Return text, kind and findings as plain data, for files and pages."""
         return {"text": str(self), "kind": self.kind, "found": self.found}
 
     @classmethod
@@ -106,4 +106,5 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
 
 
 def _is_inside_package(module: dict[str, Any]) -> bool:
+    """Return whether the globals of a frame are those of a module of infocap."""
     return str(module.get("__name__", "")).partition(".")[0] == PACKAGE

@@ -47,7 +47,7 @@ class _SizeLimit:
         return self.join is np.add
 
     def room(self, sizes: Integers) -> Integers:
-        """The largest size that a further factor may have, for indices of these sizes."""
+        """Return the largest size that a further factor may have, for indices of these sizes."""
         if self.is_sum:
             return self.max_size - sizes
         return self.max_size // sizes

@@ -12,9 +12,10 @@ from ..typing import Floats
 from ._whitening import noise_covariance
 
 # Variance of the reference over the whole run, relative to the noise that neighbouring measurements show, from which
-# the device drifted. With few references that ratio scatters by chance: by `CHANCE / sqrt(references)` at most.
+# the device drifted.
 MIN_VARIANCE_RATIO = 2.0
-CHANCE = 6.0
+# With few references that ratio exceeds 1 by chance: by this over the root of their number at most.
+MAX_CHANCE_EXCESS = 6.0
 # Fewer references than this tell no drift from noise.
 MIN_REFERENCES = 8
 # The chance of a warning about drift between repeats when there is none.
@@ -37,7 +38,7 @@ class ReferenceMotion:
     @property
     def check(self) -> Check | None:
         """A warning where the device drifted."""
-        limit = max(MIN_VARIANCE_RATIO, 1 + CHANCE / np.sqrt(len(self.moved)))
+        limit = max(MIN_VARIANCE_RATIO, 1 + MAX_CHANCE_EXCESS / np.sqrt(len(self.moved)))
         if self.variance_ratio <= limit:
             return None
         return Check(

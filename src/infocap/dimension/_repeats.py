@@ -38,10 +38,10 @@ class Repeats:
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
-    >>> found = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
-    >>> print(f"{found.total:.1f}: the constant, and four functions of which noise leaves 1 / (1 + 0.25)")
+    >>> repeats = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
+    >>> print(f"{repeats.total:.1f}: the constant, and four functions of which noise leaves 1 / (1 + 0.25)")
     4.2: the constant, and four functions of which noise leaves 1 / (1 + 0.25)
-    >>> found.signal_fraction.shape
+    >>> repeats.signal_fraction.shape
     (4,)
     """
 
@@ -62,17 +62,18 @@ class Repeats:
 
     def __repr__(self) -> str:
         n_once = self.n_inputs - self.n_repeated
-        more = f", {n_once} more inputs once" if n_once else ""
-        channels = f"{self.n_readouts} readouts{' and the constant' if self.constant else ''}"
+        measured_once = f", {n_once} more inputs once" if n_once else ""
+        constant = " and the constant" if self.constant else ""
+        total = with_error(self.total, self.standard_error)
         lines = [
-            f"Repeats: total {with_error(self.total, self.standard_error)} of {channels}",
-            f"  {self.n_repeated} inputs measured {self.n_repeats} times{more}",
+            f"Repeats: total {total} of {self.n_readouts} readouts{constant}",
+            f"  {self.n_repeated} inputs measured {self.n_repeats} times{measured_once}",
             f"  {np.sum(self.signal_fraction > 0.5)} eigentasks with more signal than noise",
         ]
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the total, between what the constant alone gives and the rank."""
+        """Return the confidence interval of the total, between what the constant alone gives and the rank."""
         from scipy.special import stdtrit
 
         quantile = stdtrit(self.n_repeated - 1, 0.5 + require_probability("level", level) / 2)
@@ -84,7 +85,7 @@ class Repeats:
 def from_repeats(
     x1: ArrayLike,
     x2: ArrayLike,
-    *more: ArrayLike,
+    *further: ArrayLike,
     measured_once: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     constant: bool = True,
@@ -97,7 +98,7 @@ def from_repeats(
 
     Parameters
     ----------
-    x1, x2, more
+    x1, x2, *further
         Readouts (samples, readouts) of two or more measurements, row by row at the same inputs. The capacity
         is that of a single shot, however many there are.
     measured_once
@@ -118,13 +119,15 @@ def from_repeats(
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.theory.random_mixture(basis, n_active=12, n_readouts=10, noise=0.1, seed=1)
     >>> u = infocap.draw(basis, 1024, design="random", seed=1)
-    >>> found = infocap.dimension.from_repeats(system(u, seed=2), system(u, seed=3))
-    >>> low, high = found.interval()
+    >>> repeats = infocap.dimension.from_repeats(system(u, seed=2), system(u, seed=3))
+    >>> low, high = repeats.interval()
     >>> bool(low < system.exact().sum() < high)
     True
     """
     constant = require_boolean("constant", constant)
-    tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
+    tables = []
+    for number, x in enumerate((x1, x2, *further), start=1):
+        tables.append(readouts(x, f"x{number}"))
     once = None if measured_once is None else readouts(measured_once, "measured_once")
     repeated, single = _shots(tables, once)
     n_repeated, n_repeats, _ = repeated.shape
@@ -176,12 +179,12 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
     A row that is in both would count twice, and pretend to be independent of itself.
     """
     shape = tables[0].shape
-    different = [table for table in tables if table.shape != shape]
+    misfits = [table for table in tables if table.shape != shape]
     if once is not None and once.shape[1] != shape[1]:
-        different.append(once)
-    if different:
+        misfits.append(once)
+    if misfits:
         raise DataError(
-            f"x1 has shape {shape} and {different[0].name} has shape {different[0].shape}; give the same readouts at "
+            f"x1 has shape {shape} and {misfits[0].name} has shape {misfits[0].shape}; give the same readouts at "
             "the same inputs (or at others, not repeated, in measured_once=)."
         )
     repeated = np.stack([table.finite() for table in tables], axis=1)
@@ -197,27 +200,27 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
 
 
 def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[Check]:
-    """Repeats that are one measurement, too few inputs, too few of them repeated, or dependent readouts."""
-    for first, second in combinations(range(repeated.shape[1]), 2):
-        if np.array_equal(repeated[:, first], repeated[:, second]):
+    """Yield warnings of copied repeats, of few inputs, of few repeated ones, and of dependent readouts."""
+    for i, j in combinations(range(repeated.shape[1]), 2):
+        if np.array_equal(repeated[:, i], repeated[:, j]):
             yield Check(
-                f"x{first + 1} and x{second + 1} are equal to the last digit; give two measurements."
+                f"x{i + 1} and x{j + 1} are equal to the last digit; give two measurements."
             )
             break
     n_inputs = len(data.weights)
     n_repeated, n_repeats, _ = data.repeated.shape
-    n_wanted = MIN_INPUTS_PER_READOUT * rank
+    min_inputs = MIN_INPUTS_PER_READOUT * rank
     # Weights that differ are worth fewer inputs.
     n_effective = round(data.weights.sum() ** 2 / np.sum(data.weights**2))
-    if n_effective < n_wanted:
-        worth = (
-            f" are, by their weights, worth {n_effective}, which" if n_effective < n_inputs else ""
-        )
+    if n_effective < min_inputs:
+        worth = ""
+        if n_effective < n_inputs:
+            worth = f" are, by their weights, worth {n_effective}, which"
         yield Check(
             f"{n_inputs} inputs{worth} are few for {rank} independent readouts: below {MIN_INPUTS_PER_READOUT} K = "
-            f"{n_wanted} the bias is too large to be corrected well; take more inputs."
+            f"{min_inputs} the bias is too large to be corrected well; take more inputs."
         )
-    elif n_repeated * (n_repeats - 1) < n_wanted:
+    elif n_repeated * (n_repeats - 1) < min_inputs:
         yield Check(
             f"{n_repeated} repeated inputs are few for {rank} independent readouts: the first entries of "
             "`signal_fraction` are too large and the last too small (the total is right); repeat more inputs."
@@ -230,7 +233,7 @@ def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Ite
 
 
 def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
-    """Notes about channels that never change and were left out; the first that is not 0 serves as the constant."""
+    """Yield notes about channels that never change: the first that is not 0 serves as the constant, others go."""
     names = {number: table.column(number) for number in dead.tolist()}
     nonzero = [number for number in names if values[number] != 0]
     if constant and nonzero:
@@ -248,7 +251,7 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
 
 
 def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
-    """tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by leaving out each input in turn.
+    """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
 
     In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
     Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
@@ -267,7 +270,7 @@ def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, f
 
 
 def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
-    """tr(G⁻¹V) without each of the inputs, those measured once last.
+    """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
     With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
     N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
@@ -277,6 +280,7 @@ def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
     plain = np.trace(noise)
 
     def without_each(shots: Floats, weights: Floats, are_repeated: bool) -> Floats:
+        """Return the noise share without each of the inputs of these shots (inputs, repeats, directions)."""
         n_repeats = shots.shape[1]
         transposed = shots.transpose(0, 2, 1)
         inner = shots @ transposed + constant * weights[:, None, None]  # a a', with the constant

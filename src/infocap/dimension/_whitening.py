@@ -33,9 +33,8 @@ def whiten(
 ) -> Whitened:
     """Whiten repeated shots (inputs, repeats, readouts) and single shots (inputs, readouts).
 
-    The shots are centred and scaled before the rank is decided.
-
-    Without the constant readout centring would change the space the readouts span, so only scales are removed.
+    The shots are centred and scaled before the rank is decided. Without the constant readout, centring would change the
+    space that the readouts span, so only scales are removed then.
     """
     n_repeated, n_repeats, n_readouts = repeated.shape
     if weights is None:
@@ -66,7 +65,8 @@ def whiten(
 
     # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
     z = (shots[:, live] - space.mean) @ space.whitening
-    second_round = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / weights.sum())).T
+    covariance = (z.T * share) @ z / weights.sum()
+    second_round = np.linalg.inv(np.linalg.cholesky(covariance)).T
     z = z @ second_round
     scaled_weights = np.zeros((n_readouts, z.shape[1]))
     scaled_weights[live] = space.whitening @ second_round
@@ -86,7 +86,7 @@ def whiten(
 
 
 def noise_covariance(repeated: Floats) -> Floats:
-    """The covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    """Return the covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
     n_inputs, n_repeats, n_directions = repeated.shape
     deviations = repeated - repeated.mean(axis=1, keepdims=True)
     flat = deviations.reshape(-1, n_directions)

@@ -60,7 +60,7 @@ class Drift:
 
 
 def _are_equally_long_numbers(*columns: Any) -> bool:
-    """Whether all columns are equally long, hold something, and hold nothing but finite numbers."""
+    """Return whether all columns are equally long, hold something, and hold nothing but finite numbers."""
     for column in columns:
         for value in column:
             if not isinstance(value, Real) or not abs(float(value)) < LARGEST_NUMBER:
@@ -70,6 +70,7 @@ def _are_equally_long_numbers(*columns: Any) -> bool:
 
 
 def _refuse_unless(sound: bool, analysis: object) -> None:
+    """Refuse an analysis whose numbers cannot be what they claim to be."""
     if not sound:
         kind = type(analysis).__name__.lower()
         raise ParameterError(

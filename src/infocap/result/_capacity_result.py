@@ -14,7 +14,7 @@ from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
 from ._analyses import Drift, Factors, Growth
-from ._target import Capacity, corrected, expand, sum_over
+from ._target import Capacity, bias_corrected, expand, sum_over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,27 +135,43 @@ class CapacityResult:
         return f"about {total} (unreliable: {self.unreliable})"
 
     def interval(self, level: float = 0.95) -> Floats:
-        """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
+        """Return the confidence interval of every capacity, (terms, 2), within [0, 1].
+
+        Parameters
+        ----------
+        level
+            The probability with which an interval holds.
+        """
         half_width = self._half_width(self.standard_error, level)
         centre = self.capacity if self.unbiased is None else self.unbiased
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the total, between 0 and the rank; it holds only where `unreliable` is empty."""
+        """Return the confidence interval of the total, between 0 and the rank.
+
+        It holds only where `unreliable` is empty.
+
+        Parameters
+        ----------
+        level
+            The probability with which the interval holds.
+        """
         half_width = float(self._half_width(self.total_standard_error, level))
         return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
 
     def _half_width(self, error: Any, level: float) -> Any:
+        """Return half the width of the interval that belongs to a standard error."""
         from scipy.special import ndtri
 
         if error is None:
             raise ParameterError(
                 f"method {self.method!r} gives no standard errors, so there is no interval."
             )
-        return ndtri(0.5 + require_probability("level", level) / 2) * error
+        level = require_probability("level", level)
+        return ndtri(0.5 + level / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
-        """Capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
+        """Return capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
         import pandas as pd
 
         n_degrees = self.basis.max_degree + 1
@@ -165,7 +181,7 @@ class CapacityResult:
         return pd.DataFrame(table, pd.RangeIndex(n_degrees, name="degree"), ["1", "2", ">2"])
 
     def matrix(self) -> Floats:
-        """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
+        """Return capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
         if self.basis.of_sequences:
             raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
         if self.basis.n_inputs != 2:
@@ -209,7 +225,15 @@ class CapacityResult:
         return sum_over(self, self._delayed_basis.degrees > 1)
 
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
-        """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
+        """Return capacity, standard error and p-value of the functions of one delayed input, by delay.
+
+        Parameters
+        ----------
+        degree
+            The degree of the functions.
+        input
+            The number of the input, from 1 on.
+        """
         import pandas as pd
 
         basis = self._delayed_basis
@@ -229,7 +253,7 @@ class CapacityResult:
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
     def by_delay(self) -> pd.DataFrame:
-        """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
+        """Return capacity by the largest delay (rows) and degree (columns) of functions, without the constant."""
         import pandas as pd
 
         delays = self._delayed_basis.largest_delays
@@ -240,7 +264,15 @@ class CapacityResult:
         return pd.DataFrame(table[:, columns], pd.RangeIndex(len(table), name="delay"), columns)
 
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
-        """Capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]), NaN where unknown."""
+        """Return capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]).
+
+        It is NaN where the basis has no such function.
+
+        Parameters
+        ----------
+        input
+            The number of the input, from 1 on.
+        """
         basis = self._delayed_basis
         is_of_input = basis.factors[:, :, 0] == input - 1
         is_empty = basis.factors[:, :, 2] == 0
@@ -250,21 +282,30 @@ class CapacityResult:
             raise ParameterError(
                 f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: ...}}`."
             )
-        first = basis.factors[pairs, 0, 1]
-        last = basis.largest_delays[pairs]
-        size = int(last.max()) + 1
+        shorter_delays = basis.factors[pairs, 0, 1]
+        longer_delays = basis.largest_delays[pairs]
+        size = int(longer_delays.max()) + 1
         matrix = np.full((size, size), np.nan)
-        matrix[first, last] = self.capacity[pairs]
-        matrix[last, first] = self.capacity[pairs]
+        matrix[shorter_delays, longer_delays] = self.capacity[pairs]
+        matrix[longer_delays, shorter_delays] = self.capacity[pairs]
         return matrix
 
     def capacity_of(self, target: Target) -> Capacity:
-        """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
+        """Return the capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
-        Of a sequence u (steps, inputs) it gives one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
-        It is a number within [0, 1] with an attribute `standard_error`, which is None where the method has none. Its
-        bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a warning
-        says how much that is.
+        Its bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a
+        warning says how much that is.
+
+        Parameters
+        ----------
+        target
+            The function, from inputs (samples, inputs) to values (samples,). Of a sequence u (steps, inputs) it gives
+            one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
+
+        Returns
+        -------
+        Capacity
+            A number within [0, 1] with an attribute `standard_error`, which is None where the method has none.
         """
         if not self.coordinates:
             raise ParameterError(
@@ -274,27 +315,33 @@ class CapacityResult:
         coefficients, power = expand(target, self.basis)
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
-            whole, first_half, second_half = (
+            of_all_rows, of_first_half, of_second_half = (
                 float(np.sum((inside @ coefficients) ** 2)) for inside in self.coordinates
             )
-            return Capacity(
-                2 * whole - (first_half + second_half) / 2
-            )  # extrapolated to infinite N
-        return corrected(
+            extrapolated = 2 * of_all_rows - (of_first_half + of_second_half) / 2  # to infinite N
+            return Capacity(extrapolated)
+        return bias_corrected(
             coefficients,
-            self.coordinates[0],
-            self.residual_covariance,
-            self.unbiased,
-            self.standard_error,
-            self.n_samples,
+            inside=self.coordinates[0],
+            noise=self.residual_covariance,
+            unbiased=self.unbiased,
+            standard_error=self.standard_error,
+            n_samples=self.n_samples,
         )
 
     def readout_weights(self, target: str | Target) -> Floats:
-        """The weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2): (readouts + 1,).
+        """Return the weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2).
 
-        The first belongs to the constant readout, the others to the channels as given (0 where one was left out).
-        `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis
-        counts.
+        Parameters
+        ----------
+        target
+            A label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis counts.
+
+        Returns
+        -------
+        Floats
+            Weights (readouts + 1,): the first belongs to the constant readout, the others to the channels as given, 0
+            where one was left out.
         """
         if self.weights is None:
             raise ParameterError(
@@ -308,8 +355,17 @@ class CapacityResult:
         return self.weights @ coefficients
 
     def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
-        """The best output y* = W*ᵀX for a target (paper, section 2.2) from readouts (samples, readouts): (samples,).
+        """Return the best output y* = W*ᵀX for a target (paper, section 2.2), (samples,).
 
+        Parameters
+        ----------
+        x
+            Readouts (samples, readouts) of the channels that the result was estimated from.
+        target
+            A label or a function of the inputs, as for `readout_weights`.
+
+        Examples
+        --------
         >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
         >>> u = infocap.draw(basis, 64, seed=1)
         >>> result = infocap.estimate(u, np.hstack([u, u**2]), basis)
@@ -325,7 +381,7 @@ class CapacityResult:
         return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per function: label, degrees, capacity and all that is known about it."""
+        """Return one row per function: label, degrees, capacity and all that is known about it."""
         import pandas as pd
 
         basis = self.basis
@@ -333,19 +389,26 @@ class CapacityResult:
         return pd.DataFrame(table | basis.index_columns | per_term(self))
 
     def to_xarray(self) -> xr.Dataset:
-        """Everything, as a labelled data set."""
+        """Return everything as a labelled data set."""
         from ._files import to_dataset
 
         return to_dataset(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write to NetCDF4 (``.nc``) or, without what `capacity_of` needs, to CSV (``.csv``)."""
+        """Write the result to a file, and return its path.
+
+        Parameters
+        ----------
+        path
+            A name that ends in ``.nc`` (NetCDF4, which holds everything) or ``.csv`` (a table, without what
+            `capacity_of` needs).
+        """
         from ._files import save
 
         return save(self, Path(path))
 
 
 def per_term(result: CapacityResult) -> dict[str, Any]:
-    """The columns of a result that its method has found, each with one number per function."""
+    """Return the columns of a result that its method has found, each with one number per function."""
     columns = {name: getattr(result, name) for name in PER_TERM}
     return {name: values for name, values in columns.items() if values is not None}

@@ -103,11 +103,35 @@ class EchoState(_Reservoir):
 
     Its state is x[t] = (1 - leak) x[t-1] + leak tanh(W x[t-1] + w u[t] + b).
 
-    W is normal, scaled to the spectral radius `radius`; w is uniform within ± `input_scale`, b
-    within ± `bias`. Without bias the network is odd: readouts of inputs symmetric about zero hold
-    odd degrees only. With ``activation="linear"`` its capacities are known exactly, see
+    Without bias the network is odd: readouts of inputs symmetric about zero hold odd degrees only.
+    With ``activation="linear"`` its capacities are known exactly, see
     `infocap.theory.linear_memory`.
 
+    Parameters
+    ----------
+    n_nodes
+        The number of nodes, all of which are read out.
+    radius
+        The spectral radius of W, which is normal.
+    input_scale
+        Input weights w are uniform within ± this.
+    leak
+        The share of the state that a step replaces, above 0 and at most 1.
+    bias
+        Biases b are uniform within ± this.
+    n_inputs
+        The number of inputs.
+    activation
+        ``"tanh"``, as in the formula, or ``"relu"``, ``"sin"``, ``"square"``, ``"linear"``.
+    noise
+        The standard deviation of what is added to every readout.
+    state_noise
+        The standard deviation of what enters every node at every step, and stays in the loop.
+    seed
+        The seed of the weights, not of the noise.
+
+    Examples
+    --------
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> EchoState(50, radius=0.9, input_scale=0.5, seed=1)(u).shape
     (500, 50)
@@ -120,10 +144,9 @@ class EchoState(_Reservoir):
     bias: Finite = 0.0
     n_inputs: Count = 1
     activation: Activation = "tanh"
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    # Standard deviation of what enters every node at every step, and stays in the loop.
+    noise: NotNegative = 0.0
     state_noise: NotNegative = 0.0
-    seed: int = 0  # of the weights, not of the noise
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -158,13 +181,20 @@ class EchoState(_Reservoir):
 
 @dataclass(frozen=True)
 class DelayLine(_Reservoir):
-    """The last `n_nodes` inputs and nothing else.
-
-    Readout k = 0, ..., n_nodes - 1 is x_k[t] = u[t-k] plus noise.
+    """The last `n_nodes` inputs and nothing else: x_k[t] = u[t-k] plus noise.
 
     Each delay has the capacity v / (v + noise²), v being the variance of the inputs, and every
     other function 0.
 
+    Parameters
+    ----------
+    n_nodes
+        The number of delays k = 0, ..., n_nodes - 1.
+    noise
+        The standard deviation of what is added to every readout.
+
+    Examples
+    --------
     >>> DelayLine(3)([1.0, 2.0, 3.0])
     array([[1., 0., 0.],
            [2., 1., 0.],
@@ -172,7 +202,7 @@ class DelayLine(_Reservoir):
     """
 
     n_nodes: Count = 10
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
+    noise: NotNegative = 0.0
 
     n_inputs = 1
     state_noise = 0.0
@@ -206,6 +236,33 @@ class DelayReservoir(_Reservoir):
     From one virtual node to the next the delayed value is held, and the low-pass part is then
     integrated exactly: x_i[t] = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
 
+    Parameters
+    ----------
+    n_nodes
+        The number of virtual nodes, all of which are read out.
+    nonlinearity
+        ``"mackey-glass"`` or ``"ikeda"``.
+    feedback
+        The factor before f.
+    input_scale
+        The factor before the masked input.
+    bias
+        A constant that is added to the argument of f.
+    separation
+        The time between two virtual nodes, in units of the node's response time.
+    exponent
+        The exponent of the Mackey-Glass nonlinearity.
+    n_inputs
+        The number of inputs, each with a mask of its own.
+    noise
+        The standard deviation of what is added to every readout.
+    state_noise
+        The standard deviation of what is added to every virtual node, and stays in the loop.
+    seed
+        The seed of the mask, not of the noise.
+
+    Examples
+    --------
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> DelayReservoir(40, nonlinearity="ikeda")(u).shape
     (500, 40)
@@ -216,13 +273,12 @@ class DelayReservoir(_Reservoir):
     feedback: NotNegative = 0.95
     input_scale: NotNegative = 0.1
     bias: Finite = 0.2
-    separation: Positive = 0.2  # of two virtual nodes, in units of the node's response time
-    exponent: NotNegative = 1.0  # of the Mackey-Glass nonlinearity
+    separation: Positive = 0.2
+    exponent: NotNegative = 1.0
     n_inputs: Count = 1
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    # Standard deviation of what is added to every virtual node, and stays in the loop.
+    noise: NotNegative = 0.0
     state_noise: NotNegative = 0.0
-    seed: int = 0  # of the mask, not of the noise
+    seed: int = 0
 
     @cached_property
     def input_weights(self) -> Floats:
