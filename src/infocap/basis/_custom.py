@@ -124,7 +124,8 @@ def density(
     >>> round(float(triangle.quantile(np.array([0.125]))[0]), 6)
     -0.5
     """
-    edges = [float(edge) for edge in (support[0], *sorted(breakpoints), support[1])]
+    start, stop = support
+    edges = [float(edge) for edge in (start, *sorted(breakpoints), stop)]
     if not all(low < high for low, high in pairwise(edges)):
         raise ParameterError(
             f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing."

@@ -25,7 +25,7 @@ from ._index_sets import MAX_CANDIDATES, counts_by_degree, refuse_too_many
 from ._inputs import find_families
 from ._plan import TileSizes
 from ._product import ProductBasis
-from ._shifts import ROWS_PER_PIECE, ShiftPlan, as_patterns
+from ._shifts import DELAY, FUNCTION, INPUT, ROWS_PER_PIECE, ShiftPlan, as_patterns
 
 MAX_DELAY = 32_767  # delays are kept as 16-bit numbers
 # The constant function (1 term, 1 factor, 3): its single factor is empty.
@@ -77,7 +77,8 @@ class DelayedBasis(ProductBasis):
         self.columns = (*families, legendre()) if slow_time else tuple(families)
         indices = np.asarray(indices, dtype=np.int16)
         self.factors = indices.reshape(len(indices), -1, 3)
-        self.largest_delays = self.factors[:, :, 1].max(axis=1).astype(int)
+        delays = self.factors[:, :, DELAY].astype(int)
+        self.largest_delays = delays.max(axis=1)
         self.memory = max(int(self.largest_delays.max()), memory)
         self._further_arguments = (slow_time, self.memory)
         super().__init__(families, self.factors.reshape(len(indices), -1))
@@ -97,7 +98,7 @@ class DelayedBasis(ProductBasis):
     @cached_property
     def interactions(self) -> Integers:
         """How many factors each function has."""
-        return np.count_nonzero(self.factors[:, :, 2], axis=1)
+        return np.count_nonzero(self.factors[:, :, FUNCTION], axis=1)
 
     @cached_property
     def fourth_moments(self) -> Floats:
@@ -139,7 +140,8 @@ class DelayedBasis(ProductBasis):
         for u, z in pieces:
             for place, products in self._plan(u).products(u, z):
                 sums[place] = sums[place] + products if place in sums else products
-        return array_namespace(*sums.values()).concat([sums[place] for place in sorted(sums)])
+        in_order = [sums[place] for place in sorted(sums)]
+        return array_namespace(*in_order).concat(in_order)
 
     @property
     def tile_samples(self) -> int:
@@ -169,8 +171,10 @@ class DelayedBasis(ProductBasis):
         rows = sort_terms(self.families, list_terms(self.families, wider))
         candidates = DelayedBasis(self.families, rows)
 
-        reference = [largest_delays.get(d, 0) or 1 for d in candidates.degrees.tolist()]
-        relative_delay = candidates.largest_delays / np.array(reference)
+        usual_delays = []  # the longest so far of the same degree
+        for degree in candidates.degrees.tolist():
+            usual_delays.append(largest_delays.get(degree, 0) or 1)
+        relative_delay = candidates.largest_delays / np.array(usual_delays)
         is_next_degree = candidates.degrees > self.max_degree
         order = np.lexsort((relative_delay, candidates.degrees > 1, is_next_degree))
         is_new = candidates.places(self)[order] < 0
@@ -365,11 +369,11 @@ def list_terms(
         shifts = np.arange(min_delay, largest_delay + 1)
         window = largest_delay - min_delay
         for patterns in _patterns(families, degree, window, max_factors or degree):
-            largest_in_pattern = patterns[:, :, 1].max(axis=1)
+            largest_in_pattern = patterns[:, :, DELAY].max(axis=1)
             fits = largest_in_pattern[:, None] + shifts <= largest_delay
             pattern, shift = np.nonzero(fits)
             rows = patterns[pattern]
-            rows[:, :, 1] += shifts[shift, None]
+            rows[:, :, DELAY] += shifts[shift, None]
             arrays.append(rows.astype(np.int16))
     return join_terms(*arrays)
 
@@ -407,7 +411,9 @@ def _compositions(total: int, n_parts: int) -> Integers:
     >>> _compositions(4, 2).tolist()
     [[1, 3], [2, 2], [3, 1]]
     """
-    cuts = [(0, *inner, total) for inner in combinations(range(1, total), n_parts - 1)]
+    cuts = []
+    for inner_cuts in combinations(range(1, total), n_parts - 1):
+        cuts.append((0, *inner_cuts, total))
     return np.diff(np.array(cuts), axis=1)
 
 
@@ -431,7 +437,7 @@ def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     They are sorted by degree, window, pattern and delay.
     """
     n_factors = rows.shape[1]
-    empty_last = np.argsort(rows[:, :, 2] == 0, axis=1, kind="stable")
+    empty_last = np.argsort(rows[:, :, FUNCTION] == 0, axis=1, kind="stable")
     rows = np.take_along_axis(rows, empty_last[:, :, None], axis=1)
     distinct = np.unique(rows.reshape(len(rows), -1), axis=0)
     rows = distinct.reshape(len(distinct), n_factors, 3)
@@ -440,7 +446,7 @@ def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     keys = (
         shifts,
         *patterns.reshape(len(rows), -1).T[::-1],
-        patterns[:, :, 1].max(axis=1),
+        patterns[:, :, DELAY].max(axis=1),
         total_degrees(families, rows),
     )
     return distinct[np.lexsort(keys)]
@@ -462,7 +468,7 @@ def _look_up(
 
     `numbers_of(family, count)` gives the numbers of the first functions of a family.
     """
-    count = int(factors[:, :, 2].max()) + 1
+    count = int(factors[:, :, FUNCTION].max()) + 1
     rows = []
     for family in families:
         n_functions = count
@@ -471,7 +477,8 @@ def _look_up(
         row = np.zeros(count)
         row[:n_functions] = numbers_of(family, n_functions)
         rows.append(row)
-    return np.array(rows)[factors[:, :, 0], factors[:, :, 2]]
+    table = np.array(rows)  # (inputs, functions)
+    return table[factors[:, :, INPUT], factors[:, :, FUNCTION]]
 
 
 def _explicit_terms(
@@ -480,7 +487,10 @@ def _explicit_terms(
     """Check a user's own list of functions; return it with the constant, (terms, factors, 3)."""
     arrays = [CONSTANT_TERM]
     for term in terms:
-        factors = [(1, *factor) if len(factor) == 2 else tuple(factor) for factor in term]
+        factors = []
+        for factor in term:
+            only_input = (1,) if len(factor) == 2 else ()
+            factors.append((*only_input, *factor))
         _refuse_wrong_factors(term, factors, len(families))
         rows = []
         by_delay_and_input = sorted(factors, key=lambda factor: (factor[1], factor[0]))

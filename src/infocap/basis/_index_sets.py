@@ -127,9 +127,9 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
     constant = np.zeros((1, len(families)), int)
     rows = np.unique(np.vstack([constant, rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
-        highest_degree = int(family.degrees(int(column.max()) + 1)[-1])
+        degrees = family.degrees(int(column.max()) + 1)
         # This refuses degrees that the family does not have.
-        family.degrees_up_to(highest_degree, strict=True)
+        family.degrees_up_to(int(degrees[-1]), strict=True)
     return sort_rows(families, rows.astype(np.int16))
 
 

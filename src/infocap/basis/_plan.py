@@ -199,8 +199,15 @@ def _halves(rows: Integers) -> list[_Half]:
         )
         by_frequency = np.argsort(-frequencies, kind="stable")
         rank = np.argsort(by_frequency)
-        halves.append(_Half(inputs, factors[by_frequency], rank[factor_of_row.reshape(-1)]))
+        halves.append(_Half(inputs, factors[by_frequency], rank[factor_of_row.ravel()]))
     return halves
+
+
+class _Side(NamedTuple):
+    """The left or the right factors of some products."""
+
+    factors: "FactorTable | None"  # None for one-dimensional functions
+    factor_of_product: RowNumbers  # which row of the values of the factors each product has
 
 
 class FactorTable:
@@ -213,34 +220,36 @@ class FactorTable:
     """
 
     def __init__(self, rows: Integers, numbers: Integers) -> None:
-        self._sides: list[tuple[FactorTable | None, RowNumbers]] = []
+        self._sides: list[_Side] = []
         for half in _halves(rows):
-            if len(half.inputs) == 1:  # then the factor is a one-dimensional function
+            if len(half.inputs) == 1:
                 only_input = half.inputs[0]
                 functions = numbers[only_input, rows[:, only_input]]
-                self._sides.append((None, RowNumbers(functions)))
+                self._sides.append(_Side(None, RowNumbers(functions)))
             else:
                 factors = FactorTable(half.factors, numbers[half.inputs])
-                self._sides.append((factors, RowNumbers(half.factor_of_row)))
+                self._sides.append(_Side(factors, RowNumbers(half.factor_of_row)))
 
     def values(self, one_dimensional: Any, workspace: Workspace) -> Any:
         """Return the values of all products, (rows, samples).
 
         `one_dimensional` holds the values of the one-dimensional functions.
         """
-        gathered = []
-        for factors, row_numbers in self._sides:
-            table = one_dimensional
-            if factors is not None:
-                table = factors.values(one_dimensional, workspace)
-            if is_on_host(table):
-                space = workspace.empty(len(row_numbers.rows), table.shape[1])
+        factors_of_products = []
+        for side in self._sides:
+            factors = one_dimensional
+            if side.factors is not None:
+                factors = side.factors.values(one_dimensional, workspace)
+            if is_on_host(factors):
+                rows = side.factor_of_product.rows
+                space = workspace.empty(len(rows), factors.shape[1])
                 # All rows exist; `clip` only spares a copy, which `np.take` makes to be able to
                 # fail.
-                gathered.append(np.take(table, row_numbers.rows, axis=0, out=space, mode="clip"))
+                np.take(factors, rows, axis=0, out=space, mode="clip")
+                factors_of_products.append(space)
             else:
-                gathered.append(row_numbers.take_from(table))
-        return reduce(imul, gathered)
+                factors_of_products.append(side.factor_of_product.take_from(factors))
+        return reduce(imul, factors_of_products)
 
 
 class _Block(NamedTuple):
@@ -327,8 +336,13 @@ class ProductPlan:
         for functions in slices(self.n_terms, self._height):
             left = left_half.factor_of_row[self.order[functions]]
             right = right_half.factor_of_row[self.order[functions]]
-            blocks = _cut_into_blocks(left, right)
-            self._batches.append(_Batch(functions, RowNumbers(left), RowNumbers(right), blocks))
+            batch = _Batch(
+                functions=functions,
+                left=RowNumbers(left),
+                right=RowNumbers(right),
+                blocks=_cut_into_blocks(left, right),
+            )
+            self._batches.append(batch)
 
     def tiles(self, u: Any) -> Iterator[Tile]:
         """Yield the values of all functions, tile by tile.

@@ -123,9 +123,9 @@ class ProductBasis:
         """
         families = []
         for family, name in zip(self.families, names, strict=True):
-            keep = bool(family.variable) or name.isdigit()
-            families.append(family if keep else family.named(name))
-        if [new.variable for new in families] == [old.variable for old in self.families]:
+            keeps_its_name = bool(family.variable) or not name or name.isdigit()
+            families.append(family if keeps_its_name else family.named(name))
+        if all(new is old for new, old in zip(families, self.families, strict=True)):
             return self
         return type(self)(find_families(families, None), self.indices, *self._further_arguments)
 
@@ -226,7 +226,8 @@ class ProductBasis:
             processor's memory pieces of `tile_samples` samples are fastest, because they stay in
             cache; on a device few large ones.
         """
-        sums: dict[int, Any] = {}  # of the functions from this number on, (columns, functions)
+        # Of the functions from this number on, (columns, functions).
+        sums: dict[int, Any] = {}
         # For each shape of a product: fresh memory for each product would cost a tenth of it.
         buffers: dict[tuple[int, int], Floats] = {}
         for u, z in pieces:
@@ -244,7 +245,8 @@ class ProductBasis:
                     sums[number] += np.matmul(z_of_tile, tile.rows.T, out=buffers[shape])
                 else:
                     sums[number] += (z_of_tile @ tile.rows.T)[:, : tile.n_functions]
-        in_order_of_tiles = array_namespace(*sums.values()).concat(list(sums.values()), axis=1)
+        sums_of_tiles = list(sums.values())
+        in_order_of_tiles = array_namespace(*sums_of_tiles).concat(sums_of_tiles, axis=1)
         row_of = self._plan(in_order_of_tiles).row_of
         if is_on_host(in_order_of_tiles):
             return np.take(in_order_of_tiles, row_of.rows, axis=1).T
@@ -300,7 +302,8 @@ class ProductBasis:
                 f"a tensor grid of {size:,} nodes is too large; use draw(basis, n) instead."
             )
         grid = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1)
-        return grid.reshape(size, self.n_inputs), reduce(np.multiply.outer, weights).ravel()
+        products_of_weights = reduce(np.multiply.outer, weights)
+        return grid.reshape(size, self.n_inputs), products_of_weights.ravel()
 
     def subset(self, rows: Integers) -> Self:
         """Return only these functions, by increasing numbers, the constant (0) first."""

@@ -47,6 +47,12 @@ MIN_FFT_SIZE = 256
 ROWS_PER_PIECE = 16_384
 
 
+# The numbers of a factor, along the last axis of functions (terms, factors, 3).
+INPUT = 0  # the number of the input, from 0 on
+DELAY = 1
+FUNCTION = 2  # the number of the function of that input; 0 stands for no factor
+
+
 @dataclass(frozen=True, eq=False)
 class ShiftedPatterns:
     """All functions of one degree, each a pattern and a shift.
@@ -131,12 +137,12 @@ def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPat
         rows, shifts = as_patterns(of_degree)
         differs_from_previous = np.any(rows[1:] != rows[:-1], axis=(1, 2))
         is_new = np.append(True, differs_from_previous)
-        factor_counts = np.count_nonzero(rows[:, :, 2], axis=1)
+        factor_counts = np.count_nonzero(rows[:, :, FUNCTION], axis=1)
         n_factors = max(int(factor_counts.max()), 1)
         inputs, delays, functions = rows[is_new, :n_factors].transpose(2, 0, 1)
         yield ShiftedPatterns(
             place=first,
-            max_delay=int(of_degree[:, :, 1].max()),
+            max_delay=int(of_degree[:, :, DELAY].max()),
             factor_shape=factor_shape,
             patterns=np.ravel_multi_index((inputs, delays, functions), factor_shape),
             pattern_of=np.cumsum(is_new) - 1,
@@ -146,12 +152,12 @@ def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPat
 
 def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
     """Return functions (terms, factors, 3) with smallest delay 0, and how far each was moved."""
-    present = rows[:, :, 2] > 0
-    delays = rows[:, :, 1].astype(int)
+    present = rows[:, :, FUNCTION] > 0
+    delays = rows[:, :, DELAY].astype(int)
     smallest_delay = np.where(present, delays, np.iinfo(np.int32).max).min(axis=1)
     shifts = np.where(present.any(axis=1), smallest_delay, 0)  # the constant has no factors
     patterns = rows.astype(int)
-    patterns[:, :, 1] -= shifts[:, None] * present
+    patterns[:, :, DELAY] -= shifts[:, None] * present
     return patterns, shifts
 
 
@@ -178,8 +184,8 @@ class ShiftPlan:
         self.row_of = RowNumbers(self.order)
         self._counts = []  # how many functions of each input are needed
         for number in range(len(families)):
-            of_input = factors[:, :, 0] == number
-            highest_index = np.max(factors[:, :, 2], where=of_input, initial=0)
+            of_input = factors[:, :, INPUT] == number
+            highest_index = np.max(factors[:, :, FUNCTION], where=of_input, initial=0)
             self._counts.append(int(highest_index) + 1)
         self._groups = list(group_by_degree(factors, degrees))
 

@@ -78,8 +78,9 @@ class Repeats:
 
         quantile = stdtrit(self.n_repeated - 1, 0.5 + require_probability("level", level) / 2)
         half_width = quantile * self.standard_error
-        ends = np.clip([self.total - half_width, self.total + half_width], self.constant, self.rank)
-        return float(ends[0]), float(ends[1])
+        low = np.clip(self.total - half_width, self.constant, self.rank)
+        high = np.clip(self.total + half_width, self.constant, self.rank)
+        return float(low), float(high)
 
 
 def from_repeats(
@@ -263,7 +264,8 @@ def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, f
     n_inputs = len(data.weights)
     without = leave_one_out(data, noise, constant)
     # No trace falls below its share, so equal weights give at least 1 / N by themselves.
-    inflation = max(1 + (n_inputs - 1) * (without.mean() - plain) / plain, 1 / n_inputs)
+    relative_bias = (n_inputs - 1) * (without.mean() - plain) / plain
+    inflation = max(1 + relative_bias, 1 / n_inputs)
     deviations = without - without.mean()
     error = np.sqrt((n_inputs - 1) / n_inputs * np.sum(deviations**2))
     return plain / inflation, float(error) / inflation

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._formatting import counted, html_for_notebook, rounded, with_error
 from .._validation import require_one_of, require_probability
-from ..basis import DelayedBasis, ProductBasis
+from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
 from ._analyses import Drift, Factors, Growth
@@ -157,7 +157,9 @@ class CapacityResult:
             The probability with which the interval holds.
         """
         half_width = float(self._half_width(self.total_standard_error, level))
-        return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
+        low = max(self.total - half_width, 0.0)
+        high = min(self.total + half_width, float(self.rank))
+        return low, high
 
     def _half_width(self, error: Any, level: float) -> Any:
         """Return half the width of the interval that belongs to a standard error."""
@@ -237,7 +239,8 @@ class CapacityResult:
         import pandas as pd
 
         basis = self._delayed_basis
-        input_of_first_factor = basis.factors[:, 0, 0] + 1
+        first_factors = basis.factors[:, 0]
+        input_of_first_factor = first_factors[:, INPUT] + 1
         of_degree = (basis.interactions == 1) & (basis.degrees == degree)
         rows = of_degree & (input_of_first_factor == input)
         if not rows.any():
@@ -274,15 +277,16 @@ class CapacityResult:
             The number of the input, from 1 on.
         """
         basis = self._delayed_basis
-        is_of_input = basis.factors[:, :, 0] == input - 1
-        is_empty = basis.factors[:, :, 2] == 0
+        is_of_input = basis.factors[:, :, INPUT] == input - 1
+        is_empty = basis.factors[:, :, FUNCTION] == 0
         of_input_alone = np.all(is_of_input | is_empty, axis=1)
         pairs = np.flatnonzero(of_input_alone & (basis.degrees == 2))
         if not len(pairs):
             raise ParameterError(
                 f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: ...}}`."
             )
-        shorter_delays = basis.factors[pairs, 0, 1]
+        first_factors = basis.factors[pairs, 0]
+        shorter_delays = first_factors[:, DELAY]
         longer_delays = basis.largest_delays[pairs]
         size = int(longer_delays.max()) + 1
         matrix = np.full((size, size), np.nan)
