@@ -27,15 +27,34 @@ MIN_INPUTS_PER_READOUT = 5
 class Repeats:
     """What repeated measurements tell: the total capacity, and the functions that survive the noise.
 
-    `total` may scatter slightly below its lowest possible value when there is only noise; its interval does not.
-    ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
-    readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise first.
-    `signal_fraction` is the share of that variance which the input explains, hence the capacity of each eigentask, as
-    the sample shows it: within [0, 1], without the correction that `total` has. The constant is not among them.
+    Attributes
+    ----------
+    total, standard_error
+        The total capacity and its standard error. The total may scatter slightly below its lowest possible value when
+        there is only noise; its interval does not.
+    raw_total
+        The total before the correction of its bias.
+    eigentasks, mean
+        ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
+        readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise
+        first. The constant is not among them.
+    signal_fraction
+        The share of that variance which the input explains, hence the capacity of each eigentask, as the sample shows
+        it: within [0, 1], without the correction that `total` has.
+    rank, maximum
+        How many readouts are linearly independent, and the largest possible total; both with the constant readout if
+        it was asked for.
+    n_readouts
+        How many channels change with the input.
+    n_repeats, n_repeated, n_inputs
+        How often inputs were repeated, how many of them were, and how many inputs there are in all.
+    constant
+        Whether the constant readout was asked for.
+    checks
+        Every warning raised and every channel left out.
 
-    `n_readouts` is how many channels change with the input. `maximum` is the largest possible total and `rank` how
-    many readouts are linearly independent, both with the constant readout if it was asked for.
-
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
     >>> repeats = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
@@ -47,7 +66,7 @@ class Repeats:
 
     total: float
     standard_error: float
-    raw_total: float  # before the correction of the bias
+    raw_total: float
     eigentasks: Floats  # (readouts, directions)
     mean: Floats  # (readouts,)
     signal_fraction: Floats  # (directions,)
@@ -55,8 +74,8 @@ class Repeats:
     n_readouts: int
     maximum: int
     n_repeats: int
-    n_repeated: int  # inputs measured n_repeats times
-    n_inputs: int  # inputs in all
+    n_repeated: int
+    n_inputs: int
     constant: bool
     checks: tuple[Check, ...] = ()
 

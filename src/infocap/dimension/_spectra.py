@@ -21,10 +21,22 @@ MIN_FREEDOM_FOR_CORRELATIONS = 3
 class Indicator:
     """Malinowski's indicator function and its minimum.
 
-    `values` are IND(kappa) for kappa = 1 ... K - 1, `eigenvalues` those of Z'Z, largest first, where Z are the
-    readouts in units of their noise. `n_factors` is where IND has its lowest minimum, as in the paper. It is None when
-    IND only rises (IND(0) counts as its start) or falls to the end.
+    Attributes
+    ----------
+    values
+        IND(kappa) for kappa = 1 ... K - 1.
+    eigenvalues
+        Those of Z'Z, largest first, where Z are the readouts in units of their noise.
+    n_factors
+        Where IND has its lowest minimum, as in the paper. It is None when IND only rises (IND(0) counts as its start)
+        or falls to the end.
+    n_samples
+        The number of samples.
+    checks
+        Every warning raised and every note.
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
     >>> indicator(signal + 0.01 * rng.standard_normal((500, 10)), noise_scale=np.full(10, 0.01)).n_factors

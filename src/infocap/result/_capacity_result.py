@@ -29,10 +29,45 @@ PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "thresho
 class CapacityResult:
     """Capacities of every function of a basis, their total, and how they were found.
 
-    `n_readouts` is the number of channels that were given. `maximum` is the largest possible total: the channels that
-    change and the constant readout; `rank` is how many of those are linearly independent. `checks` holds every warning
-    raised and everything that was put right; `growth`, `factors` and `drift` are what `estimate` found in a recording.
+    Attributes
+    ----------
+    capacity
+        The capacity of every function as the method gives it, within [0, 1], (terms,).
+    raw
+        The plain empirical capacities C_N, (terms,).
+    standard_error, p_value, threshold
+        Of every capacity, (terms,); None where the method has none.
+    total, total_standard_error
+        The total capacity and its standard error, which is None where the method has none.
+    n_samples, n_readouts
+        The numbers of samples, and of channels that were given.
+    maximum
+        The largest possible total: the channels that change and the constant readout.
+    rank
+        How many of those are linearly independent.
+    basis, method
+        The functions, and the name of the method.
+    checks
+        Every warning raised and everything that was put right.
+    unbiased
+        Capacities before anything is set to zero or clipped, the centres of the intervals, (terms,).
+    noise_limited_total, noise_limited_standard_error
+        The total over a complete basis that noise allows, from repeats, and its standard error.
+    coordinates, residual_covariance
+        What `capacity_of` needs. The functions in a frame of the readouts' space, each (rank, terms), from all samples,
+        the first and the second half of them. A method that fits the readouts gives those of all samples alone, and
+        the covariance there of what the fit left (rank, rank).
+    without_stretches
+        Capacities without each stretch of a sequence, (stretches, terms).
+    weights
+        W* of every function, (readouts + 1, terms), the constant's weight first.
+    growth, factors, drift
+        What `estimate` found in a recording beside capacities.
+    metadata
+        Where the data came from, as plain data.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=2)
     >>> result = infocap.probe(lambda u: u[:, :1] * u, basis, 256, seed=1)  # u1², u1 u2
     >>> result.matrix().round(2)
@@ -59,23 +94,16 @@ class CapacityResult:
     basis: ProductBasis
     method: str
     checks: tuple[Check, ...] = ()
-    # Before anything is set to zero or clipped; the centre of the intervals.
     unbiased: Floats | None = None
-    # The total over a complete basis that noise allows, from repeats.
     noise_limited_total: float | None = None
     noise_limited_standard_error: float | None = None
-    # The functions in a frame of the readouts' space, each (rank, terms): whole, first half, second half. A method that
-    # fits the readouts gives the whole alone, and the covariance there of what the fit left (rank, rank).
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
-    # Capacities without each stretch of a sequence, (stretches, terms).
     without_stretches: Floats | None = None
-    # W* of every function (readouts + 1, terms), the constant's weight first.
     weights: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
-    # Plain data: where the data came from.
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:

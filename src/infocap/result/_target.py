@@ -8,7 +8,7 @@ from .._formatting import with_error
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels import jackknife_error_of_stretches
+from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_stretches
 from ..typing import Floats, Target
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ MIN_FIT_POINTS = 4096
 CHECK_POINTS = 2**17
 # The share of a target's power outside the basis that is worth a warning.
 MAX_SHARE_OUTSIDE = 0.01
-# The least number that anything is divided by.
-TINY = 1e-300
 
 
 class Capacity(float):
@@ -61,7 +59,7 @@ def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
         return Capacity(value, error, result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
-    error_of_all = max(float(np.linalg.norm(result.standard_error)), TINY)
+    error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
     share = np.linalg.norm(result.standard_error[chosen]) / error_of_all
     return Capacity(value, float(share) * result.total_standard_error, result.rank)
 
@@ -118,7 +116,7 @@ def bias_corrected(
     bias_of_each, variance_of_each = _bias_and_variance(inside, 1.0, noise, n_samples)
     measured_bias_of_each = np.sum(inside**2, axis=0) - unbiased
     correction = squares @ (measured_bias_of_each - bias_of_each)
-    widening = (squares @ standard_error**2) / max(squares @ variance_of_each, TINY)
+    widening = (squares @ standard_error**2) / max(squares @ variance_of_each, SMALLEST_DIVISOR)
     value = float(projection @ projection - bias[0] - correction)
     return Capacity(value, float(np.sqrt(variance[0] * widening)))
 
@@ -137,7 +135,7 @@ def _bias_and_variance(
     bias = (trace * unseen_power + (rank - trace) * noisy_power) / n_samples
     first_order = np.maximum(4 * unseen_power * noisy_power - 2 * noisy_power**2, 0.0) / n_samples
     trace_of_square = np.sum(noise**2)
-    second_order = 2 * np.abs(bias) * trace_of_square / (max(trace, TINY) * n_samples)
+    second_order = 2 * np.abs(bias) * trace_of_square / (max(trace, SMALLEST_DIVISOR) * n_samples)
     return bias, first_order + second_order
 
 

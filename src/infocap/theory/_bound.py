@@ -23,12 +23,23 @@ FLOOR_ROWS = 1024
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bound:
-    """The standard errors that no method can beat with `n_samples` samples: sqrt(variance / N + floor / N²).
+    """The standard errors that no method can beat with N = `n_samples` samples: sqrt(variance / N + floor / N²).
 
-    `variance` is the efficiency bound proper, E Var(2 y p - p² | u), with p the best readout for the function y: what
-    the noise of the device leaves uncertain once everything about the inputs is known. `floor` is what the squares
-    in a capacity add, and all there is for a function whose capacity is zero. Both are 0 for a device without noise.
+    Attributes
+    ----------
+    basis, n_samples
+        The functions, and the number of samples.
+    variance, total_variance
+        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p² | u), with p the
+        best readout for the function y. It is what the noise of the device leaves uncertain once everything about the
+        inputs is known, and 0 for a device without noise.
+    floor, total_floor
+        What the squares in a capacity add, and all there is for a function whose capacity is zero.
+    rank
+        How many readouts are linearly independent, the constant among them.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
     >>> bound = efficiency_bound(system, basis, n_samples=1024, seed=1)
@@ -43,8 +54,8 @@ class Bound:
 
     basis: ProductBasis
     n_samples: int
-    variance: Floats  # (terms,)
-    floor: Floats  # (terms,)
+    variance: Floats
+    floor: Floats
     total_variance: float
     total_floor: float
     rank: int

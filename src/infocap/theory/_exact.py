@@ -8,13 +8,11 @@ import numpy as np
 from .._validation import require_number, require_positive, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels import RANK_TOLERANCE
+from ..kernels import RANK_TOLERANCE, SMALLEST_DIVISOR
 from ..typing import ArrayLike, Floats, Integers
 
 # Rounding may bring eigenvalues of a covariance below zero by this share of the largest.
 MAX_NEGATIVE_EIGENVALUE = 1e-12
-# The least number that anything is divided by.
-TINY = 1e-300
 
 
 def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Floats:
@@ -112,7 +110,7 @@ def _root_of_covariance(
     if covariance.shape != (n_readouts, n_readouts):
         raise DataError(f"{name} has shape {covariance.shape}; give ({n_readouts}, {n_readouts}).")
     values, vectors = np.linalg.eigh(covariance * strength)
-    if values[0] < -MAX_NEGATIVE_EIGENVALUE * max(abs(values[-1]), TINY):
+    if values[0] < -MAX_NEGATIVE_EIGENVALUE * max(abs(values[-1]), SMALLEST_DIVISOR):
         raise DataError(f"{name} has a negative eigenvalue, {values[0]:g}; give a covariance.")
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
@@ -122,16 +120,28 @@ class RandomMixture:
     """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
 
     With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with memory.
+    `random_mixture` makes one.
 
+    Attributes
+    ----------
+    basis, active
+        The functions, and the numbers of those that the readouts hold.
+    weights
+        What each readout holds of them, (readouts, active).
+    noise
+        The standard deviation of the noise, relative to each readout's own root mean square.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", 2, 3)
     >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
     3.3
     """
 
     basis: ProductBasis
-    active: Integers  # rows of basis.indices
-    weights: Floats  # (readouts, active)
-    noise: float  # standard deviation, relative to each readout's own root mean square
+    active: Integers
+    weights: Floats
+    noise: float
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
         """Return readouts (samples, readouts); a seed makes the noise reproducible.

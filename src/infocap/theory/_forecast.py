@@ -34,8 +34,19 @@ TYPICAL_TRANSITION = 0.4
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Root mean square error of the total: a middle value, and the range that devices span.
+    """The root mean square error of the total to expect.
 
+    Attributes
+    ----------
+    n_samples
+        For so many samples.
+    typical
+        That of a typical device.
+    low, high
+        The range that devices span.
+
+    Examples
+    --------
     >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).at(8192)
     >>> expected.low < expected.typical < expected.high
     True
@@ -58,17 +69,28 @@ class Spectrum(NamedTuple):
 class Forecast:
     """What is assumed of a device, and the error of its total that follows.
 
-    With v the share of each whitened direction of the readouts that the functions leave unexplained,
-    `unexplained` is sum(v), the capacity that noise and functions outside the basis take; `spectra` are sums over v
-    that devices may have, the first of them typical.
+    Here v is the share of each whitened direction of the readouts that the functions leave unexplained.
 
+    Attributes
+    ----------
+    basis
+        The functions.
+    maximum
+        The largest possible total: readouts and the constant.
+    unexplained
+        sum(v), the capacity that noise and functions outside the basis take.
+    spectra
+        Sums over v that devices may have, the first of them typical.
+
+    Examples
+    --------
     >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
     [8192, 8192, 16384]
     """
 
     basis: ProductBasis
-    maximum: int  # the maximum capacity: readouts and the constant
+    maximum: int
     unexplained: float
     spectra: tuple[Spectrum, ...]
 
