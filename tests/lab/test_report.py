@@ -350,7 +350,7 @@ def test_the_same_result_gives_the_same_page():
 
 def test_a_long_drift_keeps_the_page_small():
     time = tuple(float(k) for k in range(5000))
-    long = Drift(time=time, clock="s", moved=tuple(abs(np.sin(time))), size=0.7, noise=0.1)
+    long = Drift(time=time, clock="s", distance=tuple(abs(np.sin(time))), size=0.7, noise=0.1)
     page = infocap.report.page(replace(KINDS["raw"](), drift=long))
     assert 100 < page.count('class="mark spot"') <= 201
     assert len(page) < 4e5

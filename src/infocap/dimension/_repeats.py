@@ -148,39 +148,41 @@ def from_repeats(
     tables = []
     for number, x in enumerate((x1, x2, *further), start=1):
         tables.append(readouts(x, f"x{number}"))
-    once = None if measured_once is None else readouts(measured_once, "measured_once")
-    repeated, single = _shots(tables, once)
+    single_table = None
+    if measured_once is not None:
+        single_table = readouts(measured_once, "measured_once")
+    repeated, single = _shots(tables, single_table)
     n_repeated, n_repeats, _ = repeated.shape
     n_inputs = n_repeated + len(single)
     ratios = None if weights is None else density_ratios(weights, n_inputs)
-    data = whiten(repeated, single, constant, ratios)
-    rank = data.repeated.shape[2] + constant
-    n_readouts = int(np.sum(data.live))
+    whitened = whiten(repeated, single, constant, ratios)
+    rank = whitened.repeated.shape[2] + constant
+    n_readouts = int(np.sum(whitened.is_live))
     if n_repeated < 2 or n_inputs <= rank:
         raise DataError(
             f"x1 has {n_repeated} repeated inputs of {n_inputs} for {rank} independent readouts: with N <= K nothing "
             f"can be told apart; take at least {MIN_INPUTS_PER_READOUT} K = {MIN_INPUTS_PER_READOUT * rank} inputs."
         )
 
-    noise = noise_covariance(data.repeated)
-    share, error = noise_share(data, noise, constant)
+    noise = noise_covariance(whitened.repeated)
+    share, error = noise_share(whitened, noise, constant)
     noise_fractions, vectors = np.linalg.eigh(noise)
     with np.errstate(over="ignore"):  # readouts below 1e-300 have no finite weights
-        eigentasks = np.ldexp(data.scaled_weights @ vectors, -data.exponent[:, None])
+        eigentasks = np.ldexp(whitened.scaled_weights @ vectors, -whitened.exponent[:, None])
 
-    warnings = list(_weak_data(repeated, data, rank, n_readouts + constant))
-    drift = drift_between_repeats(data.repeated, error)
+    warnings = list(_weak_data(repeated, whitened, rank, n_readouts + constant))
+    drift = drift_between_repeats(whitened.repeated, error)
     if drift is not None:
         warnings.append(drift)
     for message in warnings:
         warn(message)
-    notes = dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)
+    notes = dead_channels(tables[0], np.flatnonzero(~whitened.is_live), whitened.mean, constant)
     return Repeats(
         total=rank - share,
         standard_error=error,
         raw_total=rank - float(np.trace(noise)),
         eigentasks=eigentasks,
-        mean=data.mean,
+        mean=whitened.mean,
         signal_fraction=np.clip(1 - noise_fractions, 0.0, 1.0),
         rank=rank,
         n_readouts=n_readouts,
@@ -193,22 +195,24 @@ def from_repeats(
     )
 
 
-def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
+def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Floats]:
     """Read the repeated shots (inputs, repeats, readouts) and the single shots (inputs, readouts), of equal readouts.
 
     A row that is in both would count twice, and pretend to be independent of itself.
     """
     shape = tables[0].shape
     misfits = [table for table in tables if table.shape != shape]
-    if once is not None and once.shape[1] != shape[1]:
-        misfits.append(once)
+    if single_table is not None and single_table.shape[1] != shape[1]:
+        misfits.append(single_table)
     if misfits:
         raise DataError(
             f"x1 has shape {shape} and {misfits[0].name} has shape {misfits[0].shape}; give the same readouts at "
             "the same inputs (or at others, not repeated, in measured_once=)."
         )
     repeated = np.stack([table.finite() for table in tables], axis=1)
-    single = np.empty((0, shape[1])) if once is None else once.finite()
+    single = np.empty((0, shape[1]))
+    if single_table is not None:
+        single = single_table.finite()
     row_of_values = {values.tobytes(): row for row, values in enumerate(repeated[:, 0])}
     for row, values in enumerate(single):
         repeated_row = row_of_values.get(values.tobytes())
@@ -219,7 +223,7 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
     return repeated, single
 
 
-def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[Check]:
+def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) -> Iterator[Check]:
     """Yield warnings of copied repeats, of few inputs, of few repeated ones, and of dependent readouts."""
     for i, j in combinations(range(repeated.shape[1]), 2):
         if np.array_equal(repeated[:, i], repeated[:, j]):
@@ -227,17 +231,17 @@ def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Ite
                 f"x{i + 1} and x{j + 1} are equal to the last digit; give two measurements."
             )
             break
-    n_inputs = len(data.weights)
-    n_repeated, n_repeats, _ = data.repeated.shape
+    n_inputs = len(whitened.weights)
+    n_repeated, n_repeats, _ = whitened.repeated.shape
     min_inputs = MIN_INPUTS_PER_READOUT * rank
     # Weights that differ are worth fewer inputs.
-    n_effective = round(data.weights.sum() ** 2 / np.sum(data.weights**2))
+    n_effective = round(whitened.weights.sum() ** 2 / np.sum(whitened.weights**2))
     if n_effective < min_inputs:
-        worth = ""
+        by_weight = ""
         if n_effective < n_inputs:
-            worth = f" are, by their weights, worth {n_effective}, which"
+            by_weight = f" are, by their weights, worth {n_effective}, which"
         yield Check(
-            f"{n_inputs} inputs{worth} are few for {rank} independent readouts: below {MIN_INPUTS_PER_READOUT} K = "
+            f"{n_inputs} inputs{by_weight} are few for {rank} independent readouts: below {MIN_INPUTS_PER_READOUT} K = "
             f"{min_inputs} the bias is too large to be corrected well; take more inputs."
         )
     elif n_repeated * (n_repeats - 1) < min_inputs:
@@ -270,35 +274,35 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
         )
 
 
-def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
+def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
     """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
 
     In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
     Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
     the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
     """
-    plain = float(np.trace(noise))
-    if plain == 0:
+    share = float(np.trace(noise))  # not corrected
+    if share == 0:
         return 0.0, 0.0
-    n_inputs = len(data.weights)
-    without = leave_one_out(data, noise, constant)
+    n_inputs = len(whitened.weights)
+    without = leave_one_out(whitened, noise, constant)
     # No trace falls below its share, so equal weights give at least 1 / N by themselves.
-    relative_bias = (n_inputs - 1) * (without.mean() - plain) / plain
+    relative_bias = (n_inputs - 1) * (without.mean() - share) / share
     inflation = max(1 + relative_bias, 1 / n_inputs)
     deviations = without - without.mean()
     error = np.sqrt((n_inputs - 1) / n_inputs * np.sum(deviations**2))
-    return plain / inflation, float(error) / inflation
+    return share / inflation, float(error) / inflation
 
 
-def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
+def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
     """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
     With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
     N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
     """
-    total_weight = data.weights.sum()
-    n_repeated = len(data.repeated)
-    plain = np.trace(noise)
+    total_weight = whitened.weights.sum()
+    n_repeated = len(whitened.repeated)
+    share = np.trace(noise)
 
     def without_each(shots: Floats, weights: Floats, are_repeated: bool) -> Floats:
         """Return the noise share without each of the inputs of these shots (inputs, repeats, directions)."""
@@ -310,9 +314,9 @@ def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
         centring = (np.eye(n_repeats) - 1 / n_repeats) / max(n_repeats - 1, 1)
         of_noise = n_repeated * (shots @ noise) @ transposed - inner @ centring @ inner
         change = np.sum(gain * of_noise - inner * centring, axis=(1, 2))
-        return (n_repeated * plain + change) / (n_repeated - are_repeated * weights)
+        return (n_repeated * share + change) / (n_repeated - are_repeated * weights)
 
-    without_repeated = without_each(data.repeated, data.weights[:n_repeated], True)
-    without_single = without_each(data.once, data.weights[n_repeated:], False)
+    without_repeated = without_each(whitened.repeated, whitened.weights[:n_repeated], True)
+    without_single = without_each(whitened.single, whitened.weights[n_repeated:], False)
     without = np.concatenate([without_repeated, without_single])
-    return (1 - data.weights / total_weight) * without
+    return (1 - whitened.weights / total_weight) * without

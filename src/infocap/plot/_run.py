@@ -225,7 +225,7 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
             "or more during the run, and give infocap.estimate the recording with them."
         )
     time, time_label = _time_axis(np.array(curve.time), in_seconds=curve.clock == "s")
-    distance = 100 * np.array(curve.moved)
+    distance = 100 * np.array(curve.distance)
     # The difference of two measurements has twice the variance of the noise.
     noise_distance = 100 * np.sqrt(2) * curve.noise
     with axes_in_style(ax) as ax:

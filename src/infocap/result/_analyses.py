@@ -50,12 +50,12 @@ class Drift:
     time: tuple[float, ...]
     # "s" where times were recorded, "order" where only the order of measurements is known.
     clock: str
-    moved: tuple[float, ...]
+    distance: tuple[float, ...]  # of each measurement from the first
     size: float  # root mean square of what is more than noise
     noise: float  # standard deviation of the noise of single measurements
 
     def __post_init__(self) -> None:
-        sound = _are_equally_long_numbers(self.time, self.moved)
+        sound = _are_equally_long_numbers(self.time, self.distance)
         _refuse_unless(sound and _are_equally_long_numbers((self.size, self.noise)), self)
 
 
