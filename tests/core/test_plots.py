@@ -399,3 +399,12 @@ def test_a_matrix_of_other_than_two_inputs_is_refused_in_words():
             infocap.errors.ParameterError, match=f"2 inputs; this result has {n_inputs}"
         ):
             infocap.plot.capacity_matrix(infocap.probe(np.tanh, basis, 64, seed=1))
+
+
+def test_a_memory_function_wants_delayed_inputs_and_one_that_exists():
+    with pytest.raises(ParameterError, match="not about delayed inputs"):
+        infocap.plot.memory_function(probed())
+    basis = infocap.delayed_basis(max_delay={1: 4})
+    result = infocap.probe(lambda u: u, basis, 256, seed=1)
+    with pytest.raises(ParameterError, match="`input=3` is above 1, the number of inputs"):
+        infocap.plot.memory_function(result, input=3)

@@ -373,9 +373,15 @@ NONSENSE = [
     (Growth, {"n_samples": (), "total": (), "standard_error": None}),
     (Factors, {"n_repeats": 9, "n_factors": 3, "values": (1.0, 2.0)}),
     (Factors, {"n_repeats": 9, "n_factors": None, "values": (1.0, -2.0)}),
-    (Drift, {"time": (0.0,), "clock": "s", "moved": (0.0, 1.0), "size": 0.1, "noise": 0.1}),
-    (Drift, {"time": (0.0, 1.0), "clock": "s", "moved": (0.0, "far"), "size": 0.1, "noise": 0.1}),
-    (Drift, {"time": (0.0, 1.0), "clock": "s", "moved": (0.0, 1.0), "size": 1e300, "noise": 0.1}),
+    (Drift, {"time": (0.0,), "clock": "s", "distance": (0.0, 1.0), "size": 0.1, "noise": 0.1}),
+    (
+        Drift,
+        {"time": (0.0, 1.0), "clock": "s", "distance": (0.0, "far"), "size": 0.1, "noise": 0.1},
+    ),
+    (
+        Drift,
+        {"time": (0.0, 1.0), "clock": "s", "distance": (0.0, 1.0), "size": 1e300, "noise": 0.1},
+    ),
 ]
 
 
