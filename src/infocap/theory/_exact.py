@@ -267,18 +267,7 @@ def linear_memory(
     b = np.asarray(b, dtype=float)
     if b.ndim == 1:
         b = b[:, None]
-    is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
-    if not is_square or b.ndim != 2 or len(b) != len(a):
-        raise DataError(
-            f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
-        )
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise DataError("a or b has NaN or infinite weights; give finite numbers.")
-    radius = float(np.abs(np.linalg.eigvals(a)).max())
-    if radius >= 1:
-        raise ParameterError(
-            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
-        )
+    _refuse_impossible_network(a, b)
     n_nodes = len(a)
     n_inputs = b.shape[1]
     readout_noise: Any = np.asarray(noise, dtype=float)
@@ -300,6 +289,22 @@ def linear_memory(
     frame = _orthonormal_frame(np.hstack(columns).T)
     n_functions = n_inputs * len(of_delays)
     return np.sum(frame[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
+
+
+def _refuse_impossible_network(a: Floats, b: Floats) -> None:
+    """Refuse recurrent weights a and input weights b that are no network, or one whose memory does not fade."""
+    is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
+    if not is_square or b.ndim != 2 or len(b) != len(a):
+        raise DataError(
+            f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise DataError("a or b has NaN or infinite weights; give finite numbers.")
+    radius = float(np.abs(np.linalg.eigvals(a)).max())
+    if radius >= 1:
+        raise ParameterError(
+            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
+        )
 
 
 def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
