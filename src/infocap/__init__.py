@@ -69,5 +69,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What the module holds and what it would import, for completion in notebooks and terminals."""
+    """Return what the module holds and what it would import, for completion in notebooks and terminals."""
     return sorted({*globals(), *__all__})

@@ -87,6 +87,7 @@ def to_library_of(values: Any, like: Any) -> Any:
 
 
 def _dtype_name(array: Any) -> str:
+    """Return the name of an array's type of number, such as "float32"."""
     return str(array.dtype).removeprefix("torch.")
 
 
@@ -117,11 +118,11 @@ def take_rows(array: Any, rows: Any) -> Any:
     return array_namespace(array).take(array, rows, axis=0)
 
 
-def multiply_tall(many: Any, few: Any) -> Any:
+def multiply_tall(tall: Any, narrow: Any) -> Any:
     """Return the product of a tall matrix and a matrix of few columns, in the fastest order."""
-    if is_on_host(many):
-        return many @ few
-    return (contiguous(few.T) @ many.T).T
+    if is_on_host(tall):
+        return tall @ narrow
+    return (contiguous(narrow.T) @ tall.T).T
 
 
 def multiply_function(like: Any) -> Callable[..., Any] | None:
@@ -133,34 +134,36 @@ def multiply_function(like: Any) -> Callable[..., Any] | None:
     return multiply
 
 
-def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
-    """Return the lower triangle C with C C' = matrix + diag(plus).
+def cholesky(matrix: Any, penalty: Any = 0.0) -> Any:
+    """Return the lower triangle C with C C' = matrix + diag(penalty).
 
     It consists of NaN where that matrix is not positive definite.
     """
     try:
         if is_on_host(matrix):
-            return _cholesky_on_host(matrix, plus)
-        return _cholesky_on_device(matrix, plus)
+            return _cholesky_on_host(matrix, penalty)
+        return _cholesky_on_device(matrix, penalty)
     except np.linalg.LinAlgError:
         xp = array_namespace(matrix)
         return xp.full_like(matrix, xp.nan)
 
 
-def _cholesky_on_host(matrix: Any, plus: Any) -> Any:
+def _cholesky_on_host(matrix: Any, penalty: Any) -> Any:
+    """Return the lower triangle, by LAPACK."""
     import scipy.linalg
 
     total = matrix.copy()
-    total.flat[:: len(total) + 1] += plus
+    total.flat[:: len(total) + 1] += penalty  # on the diagonal
     # The transpose is in the order of LAPACK, which then works in place.
     return scipy.linalg.cholesky(total.T, lower=True, overwrite_a=True, check_finite=False)
 
 
-def _cholesky_on_device(matrix: Any, plus: Any) -> Any:
+def _cholesky_on_device(matrix: Any, penalty: Any) -> Any:
+    """Return the lower triangle, by the library of the matrix; a penalty of one number is zero."""
     xp = array_namespace(matrix)
-    if not np.isscalar(plus):
+    if not np.isscalar(penalty):
         identity = xp.eye(matrix.shape[0], dtype=matrix.dtype, device=matrix.device)
-        matrix = matrix + identity * to_library_of(plus, matrix)
+        matrix = matrix + identity * to_library_of(penalty, matrix)
     if _library(matrix) == "torch":
         # This variant reports failure on the device, so that the processor need not wait.
         factor, failed = xp.linalg.cholesky_ex(matrix)

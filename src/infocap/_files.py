@@ -12,6 +12,7 @@ Three things that every format of file has in common:
 import errno
 import math
 import os
+import secrets
 import textwrap
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +41,7 @@ MEMORY_BYTES_PER_TEXT_BYTE = 26
 # Bytes of memory that a string takes at least, whatever its type in the file says.
 MIN_STRING_BYTES = 64
 # The kinds of NumPy types that are numbers: Boolean, signed, unsigned, float, complex.
-NUMERIC_KINDS = "biufc"
+NUMBER_KINDS = "biufc"
 
 # The last line of a file that infocap wrote: the CRC-32 of all bytes before it. HDF5 reads nothing
 # beyond its own end.
@@ -62,13 +63,13 @@ NETCDF_CHUNK_SHARE = 10  # one part in so many
 
 def readable_path(path: Path, folder: bool = False) -> Path:
     """Return the path of a file or folder that can be read; refuse anything else."""
-    wanted = "a folder" if folder else "a file"
+    needed_kind = "a folder" if folder else "a file"
     try:
         if not path.exists():
             raise DataError(f"{path} does not exist.")
-        is_wanted = path.is_dir() if folder else path.is_file()
-        if not is_wanted:
-            raise DataError(f"{path} is {_kind_of_path(path)}; {wanted} is needed.")
+        kind = _kind_of_path(path)
+        if kind != needed_kind:
+            raise DataError(f"{path} is {kind}; {needed_kind} is needed.")
         if not folder and path.stat().st_size == 0:
             raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
         if not os.access(path, os.R_OK):
@@ -84,7 +85,7 @@ def readable_path(path: Path, folder: bool = False) -> Path:
 
 
 def _kind_of_path(path: Path) -> str:
-    """Say what lies at a path."""
+    """Return what lies at a path: "a folder", "a file" or neither."""
     if path.is_dir():
         return "a folder"
     return "a file" if path.is_file() else "no regular file"
@@ -175,7 +176,7 @@ class StoredArray:
     @property
     def is_numeric(self) -> bool:
         """Whether the values are plain numbers."""
-        return self.dtype.kind in NUMERIC_KINDS
+        return self.dtype.kind in NUMBER_KINDS
 
     @property
     def unit(self) -> str:
@@ -262,10 +263,13 @@ def axis_values(values: Sequence[Any]) -> np.ndarray:
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it takes the place of `path` once it is complete."""
+    """Give a temporary path to write to; it takes the place of `path` once it is complete.
+
+    Every writer has a path of its own, so of two that write at a time the later one wins, whole.
+    """
     if not path.parent.exists():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         yield temporary
         sync(temporary)
@@ -330,7 +334,7 @@ def checksum(path: Path, stop: int) -> int:
 
 
 def has_checksum(path: Path) -> bool:
-    """Whether a file ends in its checksum; refuse a file whose checksum does not agree."""
+    """Return whether a file ends in its checksum; refuse a file whose checksum does not agree."""
     state = path.stat()
     agrees = _checksum_agrees(path, state.st_size, state.st_mtime_ns)
     if agrees is False:
@@ -349,7 +353,7 @@ def checksum_error(path: Path) -> DataError:
 
 @lru_cache(maxsize=64)  # `infocap show` opens a file twice: to see what it is, and to read it
 def _checksum_agrees(path: Path, size: int, modified_ns: int) -> bool | None:
-    """Whether the last line of a file is its checksum; None where it has no such line."""
+    """Return whether the last line of a file is its checksum; None where it has no such line."""
     with path.open("rb") as file:
         file.seek(max(size - CHECKSUM_LINE_BYTES, 0))
         line = file.read()

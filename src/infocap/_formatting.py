@@ -96,19 +96,19 @@ def positive_or_bound(value: float, digits: int) -> str:
     return text
 
 
-def short(value: float, most: float | None = None) -> str:
-    """Return a value with one decimal, or with as many as tell it from zero and from `most`, its largest value.
+def short(value: float, maximum: float | None = None) -> str:
+    """Return a value with one decimal, or with as many as tell it from zero and from its maximum.
 
     >>> short(12.34), short(16.974, 17), short(16.9999999, 17), short(0.004), short(0.0)
     ('12.3', '16.97', '17', '0.004', '0')
     """
     for digits in (1, 2, 3, 4):
         text = f"{value:.{digits}f}"
-        if float(text) not in (0.0, most):
+        if float(text) not in (0.0, maximum):
             return text
-    if most is None or float(text) == 0.0:
+    if maximum is None or float(text) == 0.0:
         return "0"
-    return str(most)
+    return str(maximum)
 
 
 def percent(share: float) -> str:
@@ -140,28 +140,28 @@ def rounded(value: float, error: float | None) -> str:
     return f"{round(value, -last_exponent):.{n_decimals}f}"
 
 
-def name_and_unit(text: str) -> tuple[str, str]:
+def name_and_unit(label: str) -> tuple[str, str]:
     """Return a name and the unit in brackets after it, or an empty unit.
 
     >>> name_and_unit("Voltage A [V]"), name_and_unit("phase (deg)"), name_and_unit("u1")
     (('Voltage A', 'V'), ('phase', 'deg'), ('u1', ''))
     """
-    match = re.fullmatch(r"(.+?)(?:\s*\[(.*)\]|\s+\((.*)\))", text.strip())
+    match = re.fullmatch(r"(.+?)(?:\s*\[(.*)\]|\s+\((.*)\))", label.strip())
     if match is None:
-        return text.strip(), ""
+        return label.strip(), ""
     return match[1], match[2] or match[3] or ""
 
 
-def join_names(names: Sequence[str], most: int = 5) -> str:
-    """Return the first few names, at most `most`, and how many more there are.
+def join_names(names: Sequence[str], max_names: int = 5) -> str:
+    """Return the first few names, and how many more there are.
 
-    >>> join_names(["a", "b", "c"], most=2)
+    >>> join_names(["a", "b", "c"], max_names=2)
     'a, b and 1 more'
     """
-    text = ", ".join(names[:most])
-    if len(names) > most:
-        text += f" and {len(names) - most} more"
-    return text
+    sentence = ", ".join(names[:max_names])
+    if len(names) > max_names:
+        sentence += f" and {len(names) - max_names} more"
+    return sentence
 
 
 def counted(number: int, thing: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ._files import (
     CHECKSUM_ATTRIBUTE,
-    NUMERIC_KINDS,
+    NUMBER_KINDS,
     ArrayFile,
     StoredArray,
     as_data_error,
@@ -68,12 +68,15 @@ def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[Array
     arrays: dict[str, StoredArray] = {}
 
     def add(name: str, member: Any) -> None:
+        """List a member of the file, if it is a data set with values."""
         is_dataset = isinstance(member, h5py.Dataset)
         if not is_dataset or name.startswith(MATLAB_REFERENCES):
             return
         attributes = _attributes(member, DATASET_ATTRIBUTES)
         if not str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
-            arrays[name] = _describe(path, name, member, attributes, row_source)
+            arrays[name] = _describe(
+                path, name, member, attributes=attributes, row_source=row_source
+            )
 
     with as_data_error(path, kind), h5py.File(path, "r") as file:
         if CHECKSUM_ATTRIBUTE in file.attrs and not is_as_written:
@@ -83,6 +86,7 @@ def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[Array
 
 
 def _refuse_classic_netcdf(path: Path) -> None:
+    """Refuse NetCDF of versions 1, 2 and 5, which are not HDF5."""
     with path.open("rb") as file:
         start = file.read(len(CLASSIC_NETCDF))
     if start == CLASSIC_NETCDF:
@@ -93,7 +97,12 @@ def _refuse_classic_netcdf(path: Path) -> None:
 
 
 def _describe(
-    path: Path, name: str, dataset: Any, attributes: dict[str, Any], row_source: RowSource | None
+    path: Path,
+    name: str,
+    dataset: Any,
+    *,
+    attributes: dict[str, Any],
+    row_source: RowSource | None,
 ) -> StoredArray:
     """Say what the values of a data set are once they are read, and how to read them."""
     shape = tuple(int(length) for length in dataset.shape or ())
@@ -201,11 +210,12 @@ def _attributes(member: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _is_plain(attribute: Any) -> bool:
+    """Return whether an attribute is text or numbers, and not huge."""
     import h5py
 
     is_text = h5py.check_string_dtype(attribute.dtype) is not None
     n_bytes = math.prod(attribute.shape or ()) * attribute.dtype.itemsize
-    return (is_text or attribute.dtype.kind in NUMERIC_KINDS) and n_bytes <= MAX_ATTRIBUTE_BYTES
+    return (is_text or attribute.dtype.kind in NUMBER_KINDS) and n_bytes <= MAX_ATTRIBUTE_BYTES
 
 
 def _plain_value(value: Any) -> Any:

@@ -56,6 +56,7 @@ def all_cores() -> Iterator[int]:
 
 @cache
 def _matrix_library_controller() -> Any:
+    """Return what limits the threads of the matrix libraries, of NumPy and of SciPy."""
     # SciPy brings a matrix library of its own, which must be loaded before it can be limited.
     import scipy.linalg.blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
@@ -97,6 +98,7 @@ def _forget_threads_of_the_parent() -> None:
 
 
 def _attributes_of_our_classes() -> Iterator[Any]:
+    """Yield the attributes of every class of infocap that was imported."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] != "infocap":
             continue

@@ -59,10 +59,14 @@ def nearest_name(name: str, known_names: Iterable[Any]) -> str | None:
     ('legendre', 'nan_policy')
     """
     name = name.lower()
-    by_small_letters = {known.lower(): known for known in known_names if isinstance(known, str)}
-    matches = [known for known in by_small_letters if known.startswith((f"{name}_", f"{name}-"))]
-    matches += get_close_matches(name, by_small_letters, n=1, cutoff=MIN_SIMILARITY)
-    return by_small_letters[matches[0]] if matches else None
+    as_written = {}  # each known name by its form in small letters
+    for known_name in known_names:
+        if isinstance(known_name, str):
+            as_written[known_name.lower()] = known_name
+    first_words = (f"{name}_", f"{name}-")
+    matches = [small for small in as_written if small.startswith(first_words)]
+    matches += get_close_matches(name, as_written, n=1, cutoff=MIN_SIMILARITY)
+    return as_written[matches[0]] if matches else None
 
 
 def require_type(name: str, value: Any, kind: type, maker: str) -> None:
@@ -71,18 +75,18 @@ def require_type(name: str, value: Any, kind: type, maker: str) -> None:
         raise ParameterError(f"`{name}={value!r:.60}` must come from {maker}.")
 
 
-def require_whole_number(name: str, value: Any, least: int) -> int:
-    """Return a whole number; refuse anything else, and numbers below `least`."""
+def require_whole_number(name: str, value: Any, minimum: int) -> int:
+    """Return a whole number; refuse anything else, and numbers below `minimum`."""
     is_whole_float = isinstance(value, float | np.floating) and value.is_integer()
-    if not (isinstance(value, Integral) or is_whole_float) or value < least:
-        raise ParameterError(f"`{name}={value!r}` must be a whole number, {least} or more.")
+    if not (isinstance(value, Integral) or is_whole_float) or value < minimum:
+        raise ParameterError(f"`{name}={value!r}` must be a whole number, {minimum} or more.")
     return int(value)
 
 
-def require_number(name: str, value: Any, least: float = -np.inf) -> float:
-    """Return a finite number; refuse anything else, and numbers below `least`."""
-    if not _finite(value) or value < least:
-        bound = "" if np.isinf(least) else f", {least:g} or more"
+def require_number(name: str, value: Any, minimum: float = -np.inf) -> float:
+    """Return a finite number; refuse anything else, and numbers below `minimum`."""
+    if not _finite(value) or value < minimum:
+        bound = "" if np.isinf(minimum) else f", {minimum:g} or more"
         raise ParameterError(f"`{name}={value!r}` must be a finite number{bound}.")
     return float(value)
 
@@ -116,8 +120,8 @@ def _finite(value: Any) -> bool:
 # Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show their names.
 Finite = Annotated[float, require_number]
 Positive = Annotated[float, require_positive]
-NotNegative = Annotated[float, partial(require_number, least=0.0)]
-Count = Annotated[int, partial(require_whole_number, least=1)]
+NotNegative = Annotated[float, partial(require_number, minimum=0.0)]
+Count = Annotated[int, partial(require_whole_number, minimum=1)]
 
 
 class Checked:
@@ -152,23 +156,22 @@ def answers_unknown_parameters(
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         and parameter.name != "self"
     ]
-    known = frozenset(names)
     public_name = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def answering(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Answer:
-        if not keywords.keys() <= known:
-            unknown = next(name for name in keywords if name not in known)
-            raise ParameterError(
-                f"`{unknown}` is not a parameter of {public_name}; {_nearest(unknown, names)}"
-            )
+        for keyword in keywords:
+            if keyword not in names:
+                raise ParameterError(
+                    f"`{keyword}` is not a parameter of {public_name}; {_nearest(keyword, names)}"
+                )
         return function(*arguments, **keywords)
 
     return answering
 
 
 def _nearest(unknown: str, names: list[str]) -> str:
-    """The question or the list that a message about an unknown name ends with."""
+    """Return the question, or the list of names, that a message about an unknown one ends with."""
     nearest = nearest_name(unknown, names)
     if nearest is not None:
         return f"did you mean `{nearest}`?"

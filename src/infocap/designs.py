@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -104,7 +104,7 @@ def draw(
         require_one_of("design", design, ("random",))
         if blocks is not None:
             raise ParameterError(f"`blocks={blocks}` has no meaning for a sequence; leave it out.")
-    points = _points(basis, n_samples, design or "sobol", seed, blocks)
+    points = _points(basis, n_samples, design=design or "sobol", seed=seed, blocks=blocks)
     return _to_inputs(basis, points)
 
 
@@ -125,7 +125,21 @@ def draw_weighted(
     Legendre polynomials of high degree), and weights p / density give back the capacities under p:
     pass them on as ``estimate(u, x, basis, sample_weight=weights)``. This is worth it for smooth,
     stationary systems with little noise, such as simulations, and for normal inputs beyond degree
-    4. The arguments are those of `draw`.
+    4.
+
+    Parameters
+    ----------
+    basis
+        The functions that will be estimated; their inputs have no order in time.
+    n_samples
+        How many inputs.
+    design, seed, blocks
+        As for `draw`.
+
+    Returns
+    -------
+    tuple
+        The inputs (samples, inputs) and their weights (samples,).
 
     Examples
     --------
@@ -139,11 +153,11 @@ def draw_weighted(
         raise ParameterError(
             "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
         )
-    points = _points(basis, n_samples, design, seed, blocks)
+    points = _points(basis, n_samples, design=design, seed=seed, blocks=blocks)
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
-        edges, cumulative = _weighted_density(family, int(indices.max()))
-        denser = np.interp(column, cumulative, edges)
-        column[:] = np.clip(denser, LOWEST_WEIGHTED_POINT, HIGHEST_WEIGHTED_POINT)
+        cells = _weighted_cells(family, int(indices.max()))
+        weighted_points = np.interp(column, cells.share_below, cells.edges)
+        column[:] = np.clip(weighted_points, LOWEST_WEIGHTED_POINT, HIGHEST_WEIGHTED_POINT)
     u = _to_inputs(basis, points)
     return u, weights_at(basis, u)
 
@@ -152,12 +166,12 @@ def weights_at(basis: ProductBasis, u: Floats) -> Floats:
     """Return the weights (samples,) of inputs that `draw_weighted` has drawn for this basis."""
     weights = np.ones(len(u))
     for family, indices, column in zip(basis.families, basis.indices.T, u.T, strict=True):
-        edges, cumulative = _weighted_density(family, int(indices.max()))
-        if len(edges) > 2:
-            inner_edges = family.quantile(edges[1:-1])
-            cell = np.searchsorted(inner_edges, column, side="right")
-            density_ratio = np.diff(edges) / np.diff(cumulative)
-            weights *= density_ratio[cell]
+        cells = _weighted_cells(family, int(indices.max()))
+        if len(cells.edges) > 2:
+            inner_edges = family.quantile(cells.edges[1:-1])
+            cell_of_input = np.searchsorted(inner_edges, column, side="right")
+            density_ratio = np.diff(cells.edges) / np.diff(cells.share_below)
+            weights *= density_ratio[cell_of_input]
     return weights
 
 
@@ -186,9 +200,8 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
 def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
     """Return whether few samples at the edge would decide the mean of some function.
 
-    That is so where E[y^4] > 0.1 N.
-
-    For normal inputs, degree 8 and 512 samples, errors of 0.13 become 0.014 with weights.
+    That is so where E[y^4] > 0.1 N. For normal inputs, degree 8 and 512 samples, errors of 0.13
+    become 0.014 with weights.
     """
     n_samples = require_whole_number("n_samples", n_samples, 1)
     return float(basis.fourth_moments.max()) > MAX_FOURTH_MOMENT_PER_SAMPLE * n_samples
@@ -197,10 +210,9 @@ def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
 def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | None) -> int:
     """Return the number of blocks of a design.
 
-    It is that of the user, or the largest of 8, 4, 2 and 1 with blocks that are even.
-
-    Latin hypercubes have blocks like the others: one alone could not be extended, nor tell how far
-    it scatters.
+    It is that of the user, or the largest of 8, 4, 2 and 1 with blocks that are even. Latin
+    hypercubes have blocks like the others: one alone could not be extended, nor tell how far it
+    scatters.
     """
     require_one_of("design", design, DESIGNS)
     if blocks is not None:
@@ -235,8 +247,8 @@ def design_fingerprint(plan: Mapping[str, Any]) -> str:
     if plan.get("weighted"):
         names += WEIGHTED_DESIGN_ENTRIES
     entries = {name: plan.get(name) for name in names}
-    text = json.dumps(entries, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    as_json = json.dumps(entries, sort_keys=True)
+    return hashlib.sha256(as_json.encode()).hexdigest()[:12]
 
 
 def _n_states(basis: ProductBasis) -> int:
@@ -252,7 +264,12 @@ def _n_states(basis: ProductBasis) -> int:
 
 
 def _points(
-    basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    design: str,
+    seed: int | None,
+    blocks: int | None,
 ) -> Floats:
     """Return points in the unit cube of all inputs, none at its edge.
 
@@ -299,6 +316,7 @@ def _warn_of_uneven_blocks(basis: ProductBasis, n_samples: int, design: str, blo
 
 
 def _off_the_edge(points: Floats) -> Floats:
+    """Return points of the unit cube that keep their distance from its edge."""
     return np.clip(points, MIN_DISTANCE_FROM_EDGE, 1 - MIN_DISTANCE_FROM_EDGE)
 
 
@@ -310,29 +328,34 @@ def _to_inputs(basis: ProductBasis, points: Floats) -> Floats:
     return np.column_stack(columns)
 
 
-def _weighted_density(family: Family, degree: int) -> tuple[Floats, Floats]:
-    """Return the density of `draw_weighted` along one input.
+class _WeightedCells(NamedTuple):
+    """The density of `draw_weighted` along one input, which is constant in each of many cells."""
 
-    It is constant in cells: the edges of the cells, in probability, and the share of samples below
-    each edge.
+    edges: Floats  # of the cells, in probability, from 0 to 1
+    share_below: Floats  # the share of samples below each edge
+
+
+def _weighted_cells(family: Family, degree: int) -> _WeightedCells:
+    """Return the density of `draw_weighted` along one input of functions up to a degree.
 
     An input of few levels is drawn as it is, in a single cell.
     """
     if isinstance(family, DiscreteFamily):
-        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+        return _WeightedCells(edges=np.array([0.0, 1.0]), share_below=np.array([0.0, 1.0]))
     tail = np.geomspace(OUTERMOST_CELL, TAIL_PROBABILITY, N_TAIL_EDGES)
     middle = np.linspace(TAIL_PROBABILITY, 1 - TAIL_PROBABILITY, N_MIDDLE_EDGES)[1:-1]
-    edges = np.concatenate([[0.0], tail, middle, 1 - tail[::-1], [1.0]])
+    upper_tail = 1 - tail[::-1]
+    edges = np.concatenate([[0.0], tail, middle, upper_tail, [1.0]])
     centres = (edges[1:] + edges[:-1]) / 2
     centres = np.clip(centres, OUTERMOST_CELL / 2, 1 - OUTERMOST_CELL / 2)
     values = family.values(family.standard(family.quantile(centres)), degree + 1)
     mean_square = np.mean(values**2, axis=0)
     cumulative = np.append(0.0, np.cumsum(mean_square * np.diff(edges)))
-    return edges, cumulative / cumulative[-1]
+    return _WeightedCells(edges, cumulative / cumulative[-1])
 
 
 def _sobol(n_inputs: int, n_samples: int, seed: Any) -> Floats:
-    """Return the first points of a scrambled Sobol net.
+    """Return the first points of a scrambled Sobol net, (samples, inputs).
 
     A whole net is drawn, because SciPy warns of numbers that are not a power of two in its own
     words.
@@ -343,14 +366,17 @@ def _sobol(n_inputs: int, n_samples: int, seed: Any) -> Floats:
 
 
 def _random(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    """Return independent uniform points."""
     return np.random.default_rng(seed).random((n_samples, n_inputs))
 
 
 def _halton(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    """Return the first points of a scrambled Halton sequence."""
     return scipy.stats.qmc.Halton(n_inputs, scramble=True, rng=seed).random(n_samples)
 
 
 def _latin_hypercube(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    """Return points of which every input's range of 1 / n_samples holds one."""
     return scipy.stats.qmc.LatinHypercube(n_inputs, scramble=True, rng=seed).random(n_samples)
 
 

@@ -63,11 +63,19 @@ class DataWarning(UserWarning):
 class Check(str):
     """One thing that was noticed about the data: a sentence, and what it is about as plain numbers.
 
-    `kind` is ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right.
-    `found` says what was seen, in numbers and names that a program can use: which rows, which channels. A warning that
-    makes the total itself doubtful says why in a few words, ``unreliable="few samples for 72 readouts"``; wherever the
-    total is shown, these words then stand in place of its error bar.
+    Parameters
+    ----------
+    text
+        The sentence.
+    kind
+        ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right.
+    **found
+        What was seen, in numbers and names that a program can use: which rows, which channels. A warning that makes the
+        total itself doubtful says why in a few words, ``unreliable="few samples for 72 readouts"``; wherever the total
+        is shown, these words then stand in place of its error bar.
 
+    Examples
+    --------
     >>> check = Check("channel 3 is dead and was left out.", kind="note", channels=["channel 3"])
     >>> print(check, check.kind, check.found)
     channel 3 is dead and was left out. note {'channels': ['channel 3']}
@@ -86,7 +94,7 @@ class Check(str):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Text, kind and findings as plain data, for files and pages."""
+        """Return text, kind and findings as plain data, for files and pages."""
         return {"text": str(self), "kind": self.kind, "found": self.found}
 
     @classmethod
@@ -106,4 +114,5 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
 
 
 def _is_inside_package(module: dict[str, Any]) -> bool:
+    """Return whether the globals of a frame are those of a module of infocap."""
     return str(module.get("__name__", "")).partition(".")[0] == PACKAGE

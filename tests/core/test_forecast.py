@@ -16,7 +16,7 @@ from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan
 from infocap.lab.cli import run
 from infocap.theory import forecast, forecast_from
-from infocap.theory._forecast import _largest_transition, scatter
+from infocap.theory._forecast import Spectrum, _largest_transition, scatter
 
 BASIS = infocap.product_basis("legendre", 2, 8)
 SMALL = infocap.product_basis("legendre", 2, 5)
@@ -55,7 +55,7 @@ def test_the_scatter_of_the_total_is_that_of_the_formula(noise, n):
     system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=noise, seed=3)
     v = unexplained_shares(system)
     assert v.sum() == pytest.approx(9 - system.exact().sum())
-    expected = scatter(n, len(SMALL), np.sum(v**2), np.sum(v**2 - v**4))
+    expected = scatter(n, len(SMALL), Spectrum(np.sum(v**2), np.sum(v**2 - v**4)))
     errors, _ = errors_of_the_total(system, n, count, design="random")
     assert agrees(errors.std(ddof=1), expected, count, factor=1.2)
 
@@ -119,7 +119,9 @@ def system_without_noise(system):
 def test_no_spectrum_of_noise_scatters_more_than_the_bound(v, n):
     v = np.array([0.0, *v])
     expected = forecast(BASIS, len(v) - 1, unexplained=float(v.mean())).at(n)
-    assert scatter(n, len(BASIS), np.sum(v**2), np.sum(v**2 - v**4)) <= expected.high + 1e-12
+    assert (
+        scatter(n, len(BASIS), Spectrum(np.sum(v**2), np.sum(v**2 - v**4))) <= expected.high + 1e-12
+    )
 
 
 @given(error=st.floats(0.02, 5), readouts=st.integers(1, 60), unexplained=st.floats(0, 1))

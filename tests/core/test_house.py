@@ -127,7 +127,13 @@ def semicircle():
         return np.interp(p, 0.5 + (x * np.sqrt(1 - x**2) + np.arcsin(x)) / np.pi, x)
 
     half = lambda count: (np.zeros(count), np.full(count, 0.5))  # noqa: E731
-    return infocap.basis.Family("outside-semicircle", "U", half, quantile, "semicircle")
+    return infocap.basis.Family(
+        name="outside-semicircle",
+        symbol="U",
+        recurrence=half,
+        canonical_quantile=quantile,
+        distribution="semicircle",
+    )
 
 
 def unbiased(evidence, *, readouts_count=1.0):

@@ -149,7 +149,7 @@ def test_the_indicator_takes_what_dimension_gave():
 ])  # fmt: skip
 def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
     found = infocap.result.Drift(
-        time=(5.0, 5.0 + last), clock="s", moved=(0.0, 0.3), size=0.2, noise=0.01
+        time=(5.0, 5.0 + last), clock="s", distance=(0.0, 0.3), size=0.2, noise=0.01
     )
     ax = infocap.plot.drift(replace(probed(), drift=found))
     curve, noise = ax.lines
@@ -181,7 +181,7 @@ def test_growth_has_intervals_where_errors_are_known():
 
 def test_drift_without_times_counts_measurements():
     found = infocap.result.Drift(
-        time=(0, 1, 2), clock="order", moved=(0.0, 0.1, 0.0), size=0.0, noise=0.1
+        time=(0, 1, 2), clock="order", distance=(0.0, 0.1, 0.0), size=0.0, noise=0.1
     )
     ax = infocap.plot.drift(replace(probed(), drift=found))
     assert ax.get_xlabel() == "number of measurement"
@@ -399,3 +399,12 @@ def test_a_matrix_of_other_than_two_inputs_is_refused_in_words():
             infocap.errors.ParameterError, match=f"2 inputs; this result has {n_inputs}"
         ):
             infocap.plot.capacity_matrix(infocap.probe(np.tanh, basis, 64, seed=1))
+
+
+def test_a_memory_function_wants_delayed_inputs_and_one_that_exists():
+    with pytest.raises(ParameterError, match="not about delayed inputs"):
+        infocap.plot.memory_function(probed())
+    basis = infocap.delayed_basis(max_delay={1: 4})
+    result = infocap.probe(lambda u: u, basis, 256, seed=1)
+    with pytest.raises(ParameterError, match="`input=3` is above 1, the number of inputs"):
+        infocap.plot.memory_function(result, input=3)

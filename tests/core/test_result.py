@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import infocap
+from infocap._files import write_whole
 from infocap.errors import DataError, DataWarning, ParameterError
-from infocap.result._target import Capacity, corrected
+from infocap.result._target import Capacity, bias_corrected
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 SYSTEM = infocap.theory.random_mixture(BASIS, n_active=9, n_readouts=6, seed=3)
@@ -286,7 +287,9 @@ def test_the_capacity_of_a_target_is_unbiased_and_its_error_bar_holds(uneven):
     found, plain = [], []
     for seed in range(count):
         inside, noise, unbiased, error = measured(n, seed, uneven)
-        found.append([corrected(one, inside, noise, unbiased, error, n) for one in targets])
+        measurement = {"inside": inside, "noise": noise, "unbiased": unbiased}
+        measurement |= {"standard_error": error, "n_samples": n}
+        found.append([bias_corrected(target, **measurement) for target in targets])
         plain.append(np.sum((inside @ targets.T) ** 2, axis=0))
     errors = np.array(found, dtype=float) - exact
     bars = np.array([[one.standard_error for one in row] for row in found])
@@ -376,3 +379,13 @@ def test_a_target_must_be_a_function_with_real_values(target, message):
     result = infocap.probe(np.tanh, infocap.product_basis("legendre", 1, 3), 64, seed=1)
     with pytest.raises(infocap.errors.DataError, match=message):
         result.capacity_of(target)
+
+
+def test_of_two_programs_that_save_to_one_name_the_later_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "result.nc"
+    with write_whole(path) as earlier:
+        earlier.write_text("begun first, complete last")
+        with write_whole(path) as later:
+            later.write_text("begun last, complete first")
+    assert path.read_text() == "begun first, complete last"
+    assert list(tmp_path.iterdir()) == [path]

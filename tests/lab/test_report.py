@@ -19,7 +19,7 @@ from infocap._files import append_checksum as seal
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
 from infocap.lab.report._html import with_error
-from infocap.plot._style import CONSTANT, GREY
+from infocap.plot._style import CONSTANT_COLOUR, GREY
 from infocap.result import Drift, Factors, Growth
 
 FULL = KINDS["two inputs, everything measured"]
@@ -245,7 +245,7 @@ def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():
 def test_colours_agree_with_those_of_the_plots():
     page = page_of("raw")
     names = ("constant", "one", "two", "more", "no-cell")
-    for name, colour in zip(names, (CONSTANT, *infocap.plot.COLOURS[:3], GREY), strict=True):
+    for name, colour in zip(names, (CONSTANT_COLOUR, *infocap.plot.COLOURS[:3], GREY), strict=True):
         assert f"--{name}: light-dark({colour.lower()}," in page
 
 
@@ -350,7 +350,7 @@ def test_the_same_result_gives_the_same_page():
 
 def test_a_long_drift_keeps_the_page_small():
     time = tuple(float(k) for k in range(5000))
-    long = Drift(time=time, clock="s", moved=tuple(abs(np.sin(time))), size=0.7, noise=0.1)
+    long = Drift(time=time, clock="s", distance=tuple(abs(np.sin(time))), size=0.7, noise=0.1)
     page = infocap.report.page(replace(KINDS["raw"](), drift=long))
     assert 100 < page.count('class="mark spot"') <= 201
     assert len(page) < 4e5
@@ -373,9 +373,15 @@ NONSENSE = [
     (Growth, {"n_samples": (), "total": (), "standard_error": None}),
     (Factors, {"n_repeats": 9, "n_factors": 3, "values": (1.0, 2.0)}),
     (Factors, {"n_repeats": 9, "n_factors": None, "values": (1.0, -2.0)}),
-    (Drift, {"time": (0.0,), "clock": "s", "moved": (0.0, 1.0), "size": 0.1, "noise": 0.1}),
-    (Drift, {"time": (0.0, 1.0), "clock": "s", "moved": (0.0, "far"), "size": 0.1, "noise": 0.1}),
-    (Drift, {"time": (0.0, 1.0), "clock": "s", "moved": (0.0, 1.0), "size": 1e300, "noise": 0.1}),
+    (Drift, {"time": (0.0,), "clock": "s", "distance": (0.0, 1.0), "size": 0.1, "noise": 0.1}),
+    (
+        Drift,
+        {"time": (0.0, 1.0), "clock": "s", "distance": (0.0, "far"), "size": 0.1, "noise": 0.1},
+    ),
+    (
+        Drift,
+        {"time": (0.0, 1.0), "clock": "s", "distance": (0.0, 1.0), "size": 1e300, "noise": 0.1},
+    ),
 ]
 
 

@@ -15,7 +15,7 @@ from ._delayed import DelayedBasis, delayed_basis
 from ._family import DiscreteFamily, Family
 from ._inputs import inputs
 from ._product import ProductBasis, product_basis
-from ._registry import FAMILIES, describe, restore
+from ._registry import FAMILIES
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
@@ -26,9 +26,13 @@ from ._delayed import sort_terms as sort_terms
 from ._index_sets import indices_of as indices_of
 from ._inputs import find_families as find_families
 from ._product import lowest_degrees as lowest_degrees
+from ._registry import describe as describe
+from ._shifts import DELAY as DELAY
+from ._shifts import FUNCTION as FUNCTION
+from ._shifts import INPUT as INPUT
 
 __all__ = [
     "FAMILIES", "DelayedBasis", "DiscreteFamily", "Family", "ProductBasis", "bernoulli", "binomial",
-    "chebyshev", "delayed_basis", "density", "describe", "fourier", "hermite", "inputs", "jacobi",
-    "laguerre", "legendre", "product_basis", "restore", "samples", "table",
+    "chebyshev", "delayed_basis", "density", "fourier", "hermite", "inputs", "jacobi",
+    "laguerre", "legendre", "product_basis", "samples", "table",
 ]  # fmt: skip

@@ -78,6 +78,13 @@ def hermite() -> Family:
 def jacobi(a: float, b: float) -> Family:
     """Return the Jacobi polynomials, for a Beta(a, b) input stretched to [-1, 1] (or to `domain`).
 
+    Parameters
+    ----------
+    a, b
+        The exponents of the density, which is proportional to (1 + x)^(a - 1) (1 - x)^(b - 1).
+
+    Examples
+    --------
     >>> jacobi(2, 2).on((0, 1)).quantile(np.array([0.5]))
     array([0.5])
     """
@@ -99,6 +106,13 @@ def laguerre(shape: float = 1.0) -> Family:
 
     `domain` stands for the origin and the origin plus the scale.
 
+    Parameters
+    ----------
+    shape
+        The shape of the Gamma distribution; 1 is the exponential one.
+
+    Examples
+    --------
     >>> laguerre().quantile(np.array([0.5])).round(4)  # the median of an exponential input, ln 2
     array([0.6931])
     """
@@ -167,6 +181,15 @@ def binomial(n: int, p: float = 0.5) -> Family:
 
     With a `domain` these are n + 1 equal steps from its low to its high end.
 
+    Parameters
+    ----------
+    n
+        The number of trials.
+    p
+        The probability of success in each.
+
+    Examples
+    --------
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
@@ -191,6 +214,13 @@ def bernoulli(p: float = 0.5) -> Family:
 
     With ``domain=(-1, 1)`` it is a spin.
 
+    Parameters
+    ----------
+    p
+        The probability of 1.
+
+    Examples
+    --------
     >>> bernoulli().on((-1, 1)).quantile(np.array([0.2, 0.8]))
     array([-1.,  1.])
     """

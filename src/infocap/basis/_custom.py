@@ -83,6 +83,13 @@ def samples(recorded: ArrayLike) -> Family:
 
     Its functions are orthonormal on exactly those values.
 
+    Parameters
+    ----------
+    recorded
+        The values, in any order.
+
+    Examples
+    --------
     >>> samples([0.1, 0.1, 0.7, 0.9]).quantile(np.array([0.4, 0.6, 0.9]))
     array([0.1, 0.7, 0.9])
     """
@@ -117,7 +124,8 @@ def density(
     >>> round(float(triangle.quantile(np.array([0.125]))[0]), 6)
     -0.5
     """
-    edges = [float(edge) for edge in (support[0], *sorted(breakpoints), support[1])]
+    start, stop = support
+    edges = [float(edge) for edge in (start, *sorted(breakpoints), stop)]
     if not all(low < high for low, high in pairwise(edges)):
         raise ParameterError(
             f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing."
@@ -129,8 +137,8 @@ def density(
     cumulative = np.cumsum(mass) - mass / 2  # at each node, half of its own mass
     a, b = coefficients.tolist()
     return tabulated(
-        a,
-        b,
+        a=a,
+        b=b,
         grid=[lowest, *nodes.tolist(), highest],
         cdf=[0.0, *cumulative.tolist(), 1.0],
         support=[edges[0], edges[-1]],
@@ -138,10 +146,11 @@ def density(
 
 
 @built_in
-def tabulated(a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: Numbers) -> Family:
+def tabulated(*, a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: Numbers) -> Family:
     """Return the family of a density, from the numbers that files hold.
 
-    These are its recurrence coefficients and its tabulated distribution function.
+    These are its recurrence coefficients a and b, its distribution function `cdf` at the points of
+    `grid`, and the interval outside which it is zero.
     """
     diagonal = np.array(a, dtype=float)
     off_diagonal = np.array(b, dtype=float)
@@ -228,12 +237,17 @@ def _discretise(function: Density, edges: list[float], n_nodes: int) -> tuple[Fl
     The double-exponential rule has its nodes inside the pieces, so singularities at their ends do
     no harm.
     """
-    pieces = [_double_exponential(low, high, n_nodes) for low, high in pairwise(edges)]
-    x = np.concatenate([nodes for nodes, _ in pieces])
-    weights = np.concatenate([weights for _, weights in pieces])
+    nodes_of_pieces = []
+    weights_of_pieces = []
+    for low, high in pairwise(edges):
+        nodes, weights_of_nodes = _double_exponential(low, high, n_nodes)
+        nodes_of_pieces.append(nodes)
+        weights_of_pieces.append(weights_of_nodes)
+    x = np.concatenate(nodes_of_pieces)
+    weights = np.concatenate(weights_of_pieces)
     with np.errstate(over="ignore"):  # far out, where a density is zero, its formula may overflow
         values = np.asarray(function(x), dtype=float)
-    if values.shape != x.shape or np.isnan(values).any() or (values < 0).any():
+    if values.shape != x.shape or not np.all(values >= 0):
         raise DataError(
             "the density must take an array and return one value per entry, none negative or NaN."
         )

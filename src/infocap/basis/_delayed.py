@@ -25,10 +25,11 @@ from ._index_sets import MAX_CANDIDATES, counts_by_degree, refuse_too_many
 from ._inputs import find_families
 from ._plan import TileSizes
 from ._product import ProductBasis
-from ._shifts import ROWS_PER_PIECE, ShiftPlan, as_patterns
+from ._shifts import DELAY, FUNCTION, INPUT, ROWS_PER_PIECE, ShiftPlan, as_patterns
 
 MAX_DELAY = 32_767  # delays are kept as 16-bit numbers
-CONSTANT = np.zeros((1, 1, 3), np.int16)  # the constant function: a single factor that is empty
+# The constant function (1 term, 1 factor, 3): its single factor is empty.
+CONSTANT_TERM = np.zeros((1, 1, 3), np.int16)
 
 
 class DelayedBasis(ProductBasis):
@@ -74,8 +75,10 @@ class DelayedBasis(ProductBasis):
     ) -> None:
         self.slow_time = slow_time
         self.columns = (*families, legendre()) if slow_time else tuple(families)
-        self.factors = np.asarray(indices, dtype=np.int16).reshape(len(indices), -1, 3)
-        self.largest_delays = self.factors[:, :, 1].max(axis=1).astype(int)
+        indices = np.asarray(indices, dtype=np.int16)
+        self.factors = indices.reshape(len(indices), -1, 3)
+        delays = self.factors[:, :, DELAY].astype(int)
+        self.largest_delays = delays.max(axis=1)
         self.memory = max(int(self.largest_delays.max()), memory)
         self._further_arguments = (slow_time, self.memory)
         super().__init__(families, self.factors.reshape(len(indices), -1))
@@ -95,7 +98,7 @@ class DelayedBasis(ProductBasis):
     @cached_property
     def interactions(self) -> Integers:
         """How many factors each function has."""
-        return np.count_nonzero(self.factors[:, :, 2], axis=1)
+        return np.count_nonzero(self.factors[:, :, FUNCTION], axis=1)
 
     @cached_property
     def fourth_moments(self) -> Floats:
@@ -135,17 +138,20 @@ class DelayedBasis(ProductBasis):
         """
         sums: dict[int, Any] = {}  # of the functions from this place on
         for u, z in pieces:
-            for first, products in self._plan(u).products(u, z):
-                sums[first] = sums[first] + products if first in sums else products
-        return array_namespace(*sums.values()).concat([sums[first] for first in sorted(sums)])
+            for place, products in self._plan(u).products(u, z):
+                sums[place] = sums[place] + products if place in sums else products
+        in_order = [sums[place] for place in sorted(sums)]
+        return array_namespace(*in_order).concat(in_order)
 
     @property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time: so many that their history hardly counts."""
         return ROWS_PER_PIECE
 
-    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> "DelayedBasis":
-        """Return this basis and further functions, at most `most` in all.
+    def extended(
+        self, max_functions: int, seed: int = 0, memory: int | None = None
+    ) -> "DelayedBasis":
+        """Return this basis and further functions, at most so many in all.
 
         Longer delays of degree 1 come first, up to twice the longest, because what a device forgets
         slowly lies there; then those of all degrees up to half as far again as their windows; then
@@ -160,17 +166,19 @@ class DelayedBasis(ProductBasis):
             wider[degree] = min(half_as_far_again, memory)
         wider[1] = min(2 * largest_delays.get(1, memory), memory)
         wider[self.max_degree + 1] = largest_delays.get(self.max_degree, 0) // 2
-        if most <= len(self) or count_terms(self.families, wider) > MAX_CANDIDATES:
+        if max_functions <= len(self) or count_terms(self.families, wider) > MAX_CANDIDATES:
             return self
         rows = sort_terms(self.families, list_terms(self.families, wider))
         candidates = DelayedBasis(self.families, rows)
 
-        reference = [largest_delays.get(d, 0) or 1 for d in candidates.degrees.tolist()]
-        relative_delay = candidates.largest_delays / np.array(reference)
+        usual_delays = []  # the longest so far of the same degree
+        for degree in candidates.degrees.tolist():
+            usual_delays.append(largest_delays.get(degree, 0) or 1)
+        relative_delay = candidates.largest_delays / np.array(usual_delays)
         is_next_degree = candidates.degrees > self.max_degree
         order = np.lexsort((relative_delay, candidates.degrees > 1, is_next_degree))
         is_new = candidates.positions_in(self)[order] < 0
-        chosen = order[is_new][: most - len(self)]
+        chosen = order[is_new][: max_functions - len(self)]
         rows = sort_terms(self.columns, join_terms(self.factors, candidates.factors[chosen]))
         return DelayedBasis(self.families, rows, *self._further_arguments)
 
@@ -201,7 +209,13 @@ class DelayedBasis(ProductBasis):
         return super().to_dict() | {"delayed": {"slow_time": self.slow_time}}
 
     def _make_plan(self, sizes: TileSizes) -> Any:
-        return ShiftPlan(self.columns, self.factors.astype(int), self.degrees, self.memory, sizes)
+        return ShiftPlan(
+            self.columns,
+            self.factors.astype(int),
+            degrees=self.degrees,
+            memory=self.memory,
+            sizes=sizes,
+        )
 
 
 @answers_unknown_parameters
@@ -295,9 +309,8 @@ def _largest_delays(
         max_delay = dict.fromkeys(degrees, max_delay)
     windows = {}
     for degree, delay in max_delay.items():
-        windows[require_whole_number("degree", degree, 1)] = require_whole_number(
-            "max_delay", delay, min_delay
-        )
+        degree = require_whole_number("degree", degree, 1)
+        windows[degree] = require_whole_number("max_delay", delay, min_delay)
     if not windows or max(windows.values()) > MAX_DELAY:
         raise ParameterError(
             f"`max_delay={max_delay!r}` must name a degree, with delays of at most {MAX_DELAY:,}."
@@ -351,18 +364,18 @@ def list_terms(
     Patterns, whose smallest delay is 0, are made first; every function is a pattern that is moved
     as a whole.
     """
-    parts = [CONSTANT]
+    arrays = [CONSTANT_TERM]
     for degree, largest_delay in windows.items():
         shifts = np.arange(min_delay, largest_delay + 1)
         window = largest_delay - min_delay
         for patterns in _patterns(families, degree, window, max_factors or degree):
-            largest_in_pattern = patterns[:, :, 1].max(axis=1)
+            largest_in_pattern = patterns[:, :, DELAY].max(axis=1)
             fits = largest_in_pattern[:, None] + shifts <= largest_delay
             pattern, shift = np.nonzero(fits)
             rows = patterns[pattern]
-            rows[:, :, 1] += shifts[shift, None]
-            parts.append(rows.astype(np.int16))
-    return join_terms(*parts)
+            rows[:, :, DELAY] += shifts[shift, None]
+            arrays.append(rows.astype(np.int16))
+    return join_terms(*arrays)
 
 
 def _patterns(
@@ -398,20 +411,23 @@ def _compositions(total: int, n_parts: int) -> Integers:
     >>> _compositions(4, 2).tolist()
     [[1, 3], [2, 2], [3, 1]]
     """
-    cuts = [(0, *inner, total) for inner in combinations(range(1, total), n_parts - 1)]
+    cuts = []
+    for inner_cuts in combinations(range(1, total), n_parts - 1):
+        cuts.append((0, *inner_cuts, total))
     return np.diff(np.array(cuts), axis=1)
 
 
-def join_terms(*parts: Integers) -> Integers:
+def join_terms(*arrays: Integers) -> Integers:
     """Return the functions of several arrays (terms, factors, 3) in one.
 
     Functions with fewer factors than others are filled with zeros.
     """
-    width = max(part.shape[1] for part in parts)
+    n_factors = max(array.shape[1] for array in arrays)
     padded = []
-    for part in parts:
-        missing = width - part.shape[1]
-        padded.append(np.pad(part, ((0, 0), (0, missing), (0, 0))))
+    for array in arrays:
+        n_empty = n_factors - array.shape[1]
+        padding = ((0, 0), (0, n_empty), (0, 0))  # behind the factors of each term
+        padded.append(np.pad(array, padding))
     return np.concatenate(padded)
 
 
@@ -421,7 +437,7 @@ def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     They are sorted by degree, window, pattern and delay.
     """
     n_factors = rows.shape[1]
-    empty_last = np.argsort(rows[:, :, 2] == 0, axis=1, kind="stable")
+    empty_last = np.argsort(rows[:, :, FUNCTION] == 0, axis=1, kind="stable")
     rows = np.take_along_axis(rows, empty_last[:, :, None], axis=1)
     distinct = np.unique(rows.reshape(len(rows), -1), axis=0)
     rows = distinct.reshape(len(distinct), n_factors, 3)
@@ -430,7 +446,7 @@ def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     keys = (
         shifts,
         *patterns.reshape(len(rows), -1).T[::-1],
-        patterns[:, :, 1].max(axis=1),
+        patterns[:, :, DELAY].max(axis=1),
         total_degrees(families, rows),
     )
     return distinct[np.lexsort(keys)]
@@ -446,40 +462,45 @@ def total_degrees(families: Sequence[Family], factors: Integers) -> Integers:
 
 
 def _look_up(
-    families: Sequence[Family], factors: Integers, table: Callable[[Family, int], Floats]
+    families: Sequence[Family], factors: Integers, numbers_of: Callable[[Family, int], Floats]
 ) -> Floats:
-    """Look up every factor in a table of its family: (terms, factors).
+    """Look up a number for every factor: (terms, factors).
 
-    `table(family, count)` holds a number for each of the first functions of a family.
+    `numbers_of(family, count)` gives the numbers of the first functions of a family.
     """
-    count = int(factors[:, :, 2].max()) + 1
+    count = int(factors[:, :, FUNCTION].max()) + 1
     rows = []
     for family in families:
         n_functions = count
         if family.largest_degree is not None:
             n_functions = min(count, family.count(family.largest_degree))
         row = np.zeros(count)
-        row[:n_functions] = table(family, n_functions)
+        row[:n_functions] = numbers_of(family, n_functions)
         rows.append(row)
-    return np.array(rows)[factors[:, :, 0], factors[:, :, 2]]
+    table = np.array(rows)  # (inputs, functions)
+    return table[factors[:, :, INPUT], factors[:, :, FUNCTION]]
 
 
 def _explicit_terms(
     families: Sequence[Family], terms: Iterable[Iterable[Sequence[int]]]
 ) -> Integers:
     """Check a user's own list of functions; return it with the constant, (terms, factors, 3)."""
-    parts = [CONSTANT]
+    arrays = [CONSTANT_TERM]
     for term in terms:
-        factors = [(1, *factor) if len(factor) == 2 else tuple(factor) for factor in term]
+        factors = []
+        for factor in term:
+            only_input = (1,) if len(factor) == 2 else ()
+            factors.append((*only_input, *factor))
         _refuse_wrong_factors(term, factors, len(families))
         rows = []
-        for number, delay, degree in sorted(factors, key=lambda factor: (factor[1], factor[0])):
+        by_delay_and_input = sorted(factors, key=lambda factor: (factor[1], factor[0]))
+        for number, delay, degree in by_delay_and_input:
             family = families[number - 1]
             family.degrees_up_to(require_whole_number("terms", degree, 1), strict=True)
             first_of_degree = family.count(degree - 1)
             rows.append((number - 1, delay, first_of_degree))
-        parts.append(np.array([rows], np.int16))
-    return join_terms(*parts)
+        arrays.append(np.array([rows], np.int16))
+    return join_terms(*arrays)
 
 
 def _refuse_wrong_factors(term: Any, factors: list[tuple[int, ...]], n_inputs: int) -> None:

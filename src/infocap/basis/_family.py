@@ -32,7 +32,7 @@ MAX_FUNCTIONS_PER_INPUT = 4096
 MAX_TABLE_SIZE = 10_000_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Family:
     """Functions p_0 = 1, p_1, p_2, ... that are orthonormal under the distribution of one input.
 
@@ -229,8 +229,8 @@ class Family:
         # The weights are the Christoffel numbers 1 / sum_k p_k(x)². These keep their digits where
         # the first components of the eigenvectors, the usual way, do not.
         weights = [
-            1 / np.sum(self.values(some_nodes, count) ** 2, axis=0)
-            for some_nodes in _in_parts(nodes, count)
+            1 / np.sum(self.values(nodes_of_part, count) ** 2, axis=0)
+            for nodes_of_part in _in_parts(nodes, count)
         ]
         return nodes, np.concatenate(weights)
 
@@ -239,13 +239,14 @@ class Family:
         highest_degree = int(self.degrees(count)[-1])
         nodes, weights = self.quadrature(2 * highest_degree + 1)  # exact to degree 4 highest + 1
         moments = []
-        parts = zip(_in_parts(nodes, count), _in_parts(weights, count), strict=True)
-        for some_nodes, some_weights in parts:
-            moments.append((self.values(some_nodes, count) ** 4) @ some_weights)
+        for nodes_of_part, weights_of_part in zip(
+            _in_parts(nodes, count), _in_parts(weights, count), strict=True
+        ):
+            moments.append(self.values(nodes_of_part, count) ** 4 @ weights_of_part)
         return np.sum(moments, axis=0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FourierFamily(Family):
     """1, √2 cos x, √2 sin x, √2 cos 2x, ... for a phase that is uniform on one period."""
 
@@ -273,22 +274,32 @@ class FourierFamily(Family):
         return nodes, np.full(n_nodes, 0.5 / count)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DiscreteFamily(Family):
     """Polynomials for an input that takes n levels: there are n functions, of degrees 0 to n - 1.
 
     A recurrence loses its digits at isolated levels, and where the degree comes near the number of
     levels. So the functions are orthogonalised on the levels themselves, once, and every input
-    takes its level's values.
+    takes its level's values. `infocap.basis.table` makes one; beside the parameters of a `Family`
+    it has these:
 
+    Parameters
+    ----------
+    levels
+        The values of the canonical variable x that are possible, ascending.
+    mass
+        The probability of each level.
+
+    Examples
+    --------
     >>> from infocap.basis import table
     >>> three = table([0, 1, 5])
     >>> three.largest_degree, three.levels.tolist()
     (2, [0.0, 1.0, 5.0])
     """
 
-    levels: Floats = field(default_factory=lambda: np.empty(0), repr=False)  # canonical, ascending
-    mass: Floats = field(default_factory=lambda: np.empty(0), repr=False)  # probability of each
+    levels: Floats = field(repr=False)  # values of the canonical variable, ascending
+    mass: Floats = field(repr=False)  # the probability of each level
 
     def values(self, x: Any, count: int) -> Any:
         """Return the first `count` functions at points of any shape, (count, \\*x.shape).

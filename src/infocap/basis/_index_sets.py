@@ -21,7 +21,7 @@ from ..typing import ArrayLike, Integers
 
 # Functions of a basis. An estimate with 30 readouts keeps about 1.5 kB per function: 7.5 GB for so
 # many.
-MAX_FUNCTIONS = 5_000_000
+MAX_BASIS_FUNCTIONS = 5_000_000
 # Candidates that are listed in order to choose a few thousand further functions from them.
 MAX_CANDIDATES = 200_000
 # Sizes of indices (the total degree, or the product of degree + 1): counting takes one array of
@@ -47,7 +47,7 @@ class _SizeLimit:
         return self.join is np.add
 
     def room(self, sizes: Integers) -> Integers:
-        """The largest size that a further factor may have, for indices of these sizes."""
+        """Return the largest size that a further factor may have, for indices of these sizes."""
         if self.is_sum:
             return self.max_size - sizes
         return self.max_size // sizes
@@ -59,7 +59,7 @@ def indices_of(
     index_set: str = "total",
     max_interactions: int | None = None,
     *,
-    limit: int = MAX_FUNCTIONS,
+    limit: int = MAX_BASIS_FUNCTIONS,
 ) -> Integers:
     """Return the indices (terms, inputs) of a set, by total degree and then lexicographically.
 
@@ -99,7 +99,7 @@ def counts_by_degree(
     return _count_by_size(degrees, size_limit, max_interactions)
 
 
-def refuse_too_many(count: int, remedy: str, limit: int = MAX_FUNCTIONS) -> None:
+def refuse_too_many(count: int, remedy: str, limit: int = MAX_BASIS_FUNCTIONS) -> None:
     """Refuse a basis of more functions than can be worked with."""
     if count <= limit:
         return
@@ -127,10 +127,9 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
     constant = np.zeros((1, len(families)), int)
     rows = np.unique(np.vstack([constant, rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
-        highest_degree = int(family.degrees(int(column.max()) + 1)[-1])
-        family.degrees_up_to(
-            highest_degree, strict=True
-        )  # refuses degrees the family does not have
+        degrees = family.degrees(int(column.max()) + 1)
+        # This refuses degrees that the family does not have.
+        family.degrees_up_to(int(degrees[-1]), strict=True)
     return sort_rows(families, rows.astype(np.int16))
 
 

@@ -13,7 +13,7 @@ from ._family import Family
 from ._registry import find_maker, restore
 
 # Every function keeps an index for each input: with more inputs, even degree 1 would take 20 GB.
-MAX_INPUTS = 100_000
+MAX_BASIS_INPUTS = 100_000
 
 
 def inputs(*described: str) -> list[Family]:
@@ -61,9 +61,9 @@ def find_families(
     """
     if n_inputs is not None:
         n_inputs = require_whole_number("n_inputs", n_inputs, 1)
-        if n_inputs > MAX_INPUTS:
+        if n_inputs > MAX_BASIS_INPUTS:
             raise ParameterError(
-                f"`n_inputs={n_inputs:,}` is more than {MAX_INPUTS:,}, as no device has; give "
+                f"`n_inputs={n_inputs:,}` is more than {MAX_BASIS_INPUTS:,}, as no device has; give "
                 "fewer."
             )
     if isinstance(family, Sequence) and not isinstance(family, str):

@@ -107,6 +107,26 @@ def slices(total: int, step: int) -> Iterator[slice]:
         yield slice(start, stop)
 
 
+class Tile(NamedTuple):
+    """The values of some functions at some samples."""
+
+    functions: slice  # numbered in the order of the tiles
+    samples: slice
+    # (rows, samples). On a device there may be more rows than functions, because a round number of
+    # them is multiplied faster; what is in the last rows has no meaning.
+    rows: Any
+
+    @property
+    def n_functions(self) -> int:
+        """How many functions there are."""
+        return int(self.functions.stop - self.functions.start)
+
+    @property
+    def values(self) -> Any:
+        """The values of the functions alone, (functions, samples)."""
+        return self.rows[: self.n_functions, :]
+
+
 class Workspace:
     """One buffer, from which arrays are cut one after the other.
 
@@ -151,7 +171,7 @@ class RowNumbers:
         self.rows = rows
         self._on_devices: dict[Any, Any] = {}
 
-    def of(self, table: Any) -> Any:
+    def take_from(self, table: Any) -> Any:
         """Return these rows of a table, in its library and on its device."""
         place = type(table), str(table.device)
         if place not in self._on_devices:
@@ -179,8 +199,15 @@ def _halves(rows: Integers) -> list[_Half]:
         )
         by_frequency = np.argsort(-frequencies, kind="stable")
         rank = np.argsort(by_frequency)
-        halves.append(_Half(inputs, factors[by_frequency], rank[factor_of_row.reshape(-1)]))
+        halves.append(_Half(inputs, factors[by_frequency], rank[factor_of_row.ravel()]))
     return halves
+
+
+class _Side(NamedTuple):
+    """The left or the right factors of some products."""
+
+    factors: "FactorTable | None"  # None for one-dimensional functions
+    factor_of_product: RowNumbers  # which row of the values of the factors each product has
 
 
 class FactorTable:
@@ -193,34 +220,36 @@ class FactorTable:
     """
 
     def __init__(self, rows: Integers, numbers: Integers) -> None:
-        self._sides: list[tuple[FactorTable | None, RowNumbers]] = []
+        self._sides: list[_Side] = []
         for half in _halves(rows):
-            if len(half.inputs) == 1:  # then the factor is a one-dimensional function
+            if len(half.inputs) == 1:
                 only_input = half.inputs[0]
                 functions = numbers[only_input, rows[:, only_input]]
-                self._sides.append((None, RowNumbers(functions)))
+                self._sides.append(_Side(None, RowNumbers(functions)))
             else:
                 factors = FactorTable(half.factors, numbers[half.inputs])
-                self._sides.append((factors, RowNumbers(half.factor_of_row)))
+                self._sides.append(_Side(factors, RowNumbers(half.factor_of_row)))
 
     def values(self, one_dimensional: Any, workspace: Workspace) -> Any:
         """Return the values of all products, (rows, samples).
 
         `one_dimensional` holds the values of the one-dimensional functions.
         """
-        gathered = []
-        for factors, row_numbers in self._sides:
-            table = one_dimensional
-            if factors is not None:
-                table = factors.values(one_dimensional, workspace)
-            if is_on_host(table):
-                space = workspace.empty(len(row_numbers.rows), table.shape[1])
+        factors_of_products = []
+        for side in self._sides:
+            factors = one_dimensional
+            if side.factors is not None:
+                factors = side.factors.values(one_dimensional, workspace)
+            if is_on_host(factors):
+                rows = side.factor_of_product.rows
+                space = workspace.empty(len(rows), factors.shape[1])
                 # All rows exist; `clip` only spares a copy, which `np.take` makes to be able to
                 # fail.
-                gathered.append(np.take(table, row_numbers.rows, axis=0, out=space, mode="clip"))
+                np.take(factors, rows, axis=0, out=space, mode="clip")
+                factors_of_products.append(space)
             else:
-                gathered.append(row_numbers.of(table))
-        return reduce(imul, gathered)
+                factors_of_products.append(side.factor_of_product.take_from(factors))
+        return reduce(imul, factors_of_products)
 
 
 class _Block(NamedTuple):
@@ -307,15 +336,18 @@ class ProductPlan:
         for functions in slices(self.n_terms, self._height):
             left = left_half.factor_of_row[self.order[functions]]
             right = right_half.factor_of_row[self.order[functions]]
-            blocks = _cut_into_blocks(left, right)
-            self._batches.append(_Batch(functions, RowNumbers(left), RowNumbers(right), blocks))
+            batch = _Batch(
+                functions=functions,
+                left=RowNumbers(left),
+                right=RowNumbers(right),
+                blocks=_cut_into_blocks(left, right),
+            )
+            self._batches.append(batch)
 
-    def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
-        """Yield which functions, which samples, and their values (functions, samples).
+    def tiles(self, u: Any) -> Iterator[Tile]:
+        """Yield the values of all functions, tile by tile.
 
-        The functions are numbered in the order of the tiles. Each tile is overwritten by the next:
-        use it, do not keep it. On a device there may be more rows of values than functions; what is
-        in those has no meaning.
+        Each tile is overwritten by the next: use it, do not keep it.
         """
         n_samples = u.shape[0]
         chunk = max(min(self._max_samples, n_samples), 1)
@@ -326,13 +358,10 @@ class ProductPlan:
             one_dimensional = self._one_dimensional(u[samples, :])
             left = self._left.values(one_dimensional, workspace)
             right = self._right.values(one_dimensional, workspace)
-            tiles = (
-                self._gathered_tiles(left, right)
-                if by_gathering
-                else self._tiles_of_blocks(left, right, workspace)
-            )
-            for functions, values in tiles:
-                yield functions, samples, values
+            if by_gathering:
+                yield from self._gathered_tiles(samples, left, right)
+            else:
+                yield from self._tiles_of_blocks(samples, left, right, workspace)
         workspace.keep_for_later()
 
     def _is_gathering_faster(self, u: Any, chunk: int) -> bool:
@@ -348,30 +377,31 @@ class ProductPlan:
             return True
         return multiply_function(u) is None
 
-    def _gathered_tiles(self, left: Any, right: Any) -> Iterator[tuple[slice, Any]]:
-        """Yield the functions of each batch and their values, left rows times right rows."""
+    def _gathered_tiles(self, samples: slice, left: Any, right: Any) -> Iterator[Tile]:
+        """Yield the functions of each batch: left factors times right factors, row by row."""
         for batch in self._batches:
-            values = batch.left.of(left)
-            values *= batch.right.of(right)
-            yield batch.functions, values
+            values = batch.left.take_from(left)
+            values *= batch.right.take_from(right)
+            yield Tile(batch.functions, samples, values)
 
     def _tiles_of_blocks(
-        self, left: Any, right: Any, workspace: Workspace
-    ) -> Iterator[tuple[slice, Any]]:
-        """Yield the functions of each batch and their values, made block by block."""
+        self, samples: slice, left: Any, right: Any, workspace: Workspace
+    ) -> Iterator[Tile]:
+        """Yield the functions of each batch, made block by block."""
         multiply = np.multiply if is_on_host(left) else multiply_function(left)
         assert multiply is not None  # see _is_gathering_faster
         row_multiple = 1 if is_on_host(left) else DEVICE_ROW_MULTIPLE
         n_samples = left.shape[1]
         space = workspace.empty(_round_up(self._height, row_multiple), n_samples)
-        for functions, _, _, blocks in self._batches:
-            values = space[: _round_up(functions.stop - functions.start, row_multiple), :]
-            for rows, some_left, some_right in blocks:
-                a = left[some_left, None, :]
-                b = right[None, some_right, :]
-                block = values[rows, :].reshape(a.shape[0], b.shape[1], -1)
-                multiply(a, b, out=block)
-            yield functions, values
+        for batch in self._batches:
+            n_functions = batch.functions.stop - batch.functions.start
+            rows = space[: _round_up(n_functions, row_multiple), :]
+            for block in batch.blocks:
+                left_factors = left[block.left, None, :]
+                right_factors = right[None, block.right, :]
+                shape = (left_factors.shape[0], right_factors.shape[1], -1)
+                multiply(left_factors, right_factors, out=rows[block.rows, :].reshape(shape))
+            yield Tile(batch.functions, samples, rows)
 
     def _number_functions(self, n_inputs: int, n_functions: int) -> Integers:
         """Return the row of each one-dimensional function in the table of all, (inputs, functions).
@@ -381,23 +411,25 @@ class ProductPlan:
         """
         numbers = np.zeros((n_inputs, n_functions), dtype=int)
         first_row = 0
-        for _, inputs, count in self._shared_families:
-            rows = first_row + np.arange(count * len(inputs)).reshape(count, len(inputs))
-            numbers[inputs, :count] = rows.T
-            first_row += count * len(inputs)
+        for shared in self._shared_families:
+            count = shared.n_functions
+            n_sharing = len(shared.inputs)
+            rows = first_row + np.arange(count * n_sharing).reshape(count, n_sharing)
+            numbers[shared.inputs, :count] = rows.T
+            first_row += count * n_sharing
         return numbers
 
     def _one_dimensional(self, u: Any) -> Any:
         """Return the one-dimensional functions of all inputs: (functions, samples)."""
         xp = array_namespace(u)
         tables = []
-        for family, inputs, count in self._shared_families:
+        for family, inputs, n_functions in self._shared_families:
             columns = u.T
             if len(inputs) < u.shape[1]:
                 columns = take_rows(columns, to_library_of(np.array(inputs), u))
             columns = np.ascontiguousarray(columns) if is_on_host(columns) else contiguous(columns)
-            values = family.values(family.standard(columns), count)
-            tables.append(xp.reshape(values, (count * len(inputs), -1)))
+            values = family.values(family.standard(columns), n_functions)
+            tables.append(xp.reshape(values, (n_functions * len(inputs), -1)))
         return tables[0] if len(tables) == 1 else xp.concat(tables, axis=0)
 
 

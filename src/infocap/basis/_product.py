@@ -65,7 +65,7 @@ class ProductBasis:
         self.n_inputs = len(self.families)  # q
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
-        self._plans: dict[bool, Any] = {}
+        self._plans: dict[bool, Any] = {}  # for inputs on the host and for those on a device
         if len(self.indices) == 0:
             return
         constant_is_first = not self.indices[0].any()
@@ -123,9 +123,9 @@ class ProductBasis:
         """
         families = []
         for family, name in zip(self.families, names, strict=True):
-            keep = bool(family.variable) or name.isdigit()
-            families.append(family if keep else family.named(name))
-        if [new.variable for new in families] == [old.variable for old in self.families]:
+            keeps_its_name = bool(family.variable) or not name or name.isdigit()
+            families.append(family if keeps_its_name else family.named(name))
+        if all(new is old for new, old in zip(families, self.families, strict=True)):
             return self
         return type(self)(find_families(families, None), self.indices, *self._further_arguments)
 
@@ -163,7 +163,8 @@ class ProductBasis:
         u = np.asarray(u, dtype=float)
         if self.of_sequences and u.ndim == 1:
             u = u[:, None]
-        if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
+        is_table = u.ndim == 2 and u.shape[1] == len(self.columns)
+        if not is_table or len(u) < self.memory:
             history = f" with more than {self.memory} samples" if self.memory else ""
             raise DataError(
                 f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){history}."
@@ -195,9 +196,8 @@ class ProductBasis:
             xp = array_namespace(u)
             space = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
         order = to_library_of(plan.order, u)
-        for functions, samples, values in plan.tiles(u):
-            n_functions = functions.stop - functions.start
-            space[order[functions], samples] = values[:n_functions, :]
+        for tile in plan.tiles(u):
+            space[order[tile.functions], tile.samples] = tile.values
         return space[:, :n_samples]
 
     def _values_without_writing(self, u: Any) -> Any:
@@ -205,11 +205,10 @@ class ProductBasis:
         xp = array_namespace(u)
         plan = self._plan(u)
         columns: dict[int, list[Any]] = {}  # the tiles of each range of samples
-        for functions, samples, values in plan.tiles(u):
-            n_functions = functions.stop - functions.start
-            columns.setdefault(samples.start, []).append(values[:n_functions, :])
+        for tile in plan.tiles(u):
+            columns.setdefault(tile.samples.start, []).append(tile.values)
         in_order_of_tiles = xp.concat([xp.concat(column) for column in columns.values()], axis=1)
-        return plan.row_of.of(in_order_of_tiles)
+        return plan.row_of.take_from(in_order_of_tiles)
 
     def value_blocks(self, u: Any) -> Iterator[Any]:
         """Yield the values of all functions in consecutive blocks (terms, samples)."""
@@ -227,28 +226,31 @@ class ProductBasis:
             processor's memory pieces of `tile_samples` samples are fastest, because they stay in
             cache; on a device few large ones.
         """
-        sums: dict[int, Any] = {}  # of the functions from this number on, (columns, functions)
-        buffers: dict[int, Floats] = {}  # fresh memory for each product costs a tenth of it
+        # Of the functions from this number on, (columns, functions).
+        sums: dict[int, Any] = {}
+        # For each shape of a product: fresh memory for each product would cost a tenth of it.
+        buffers: dict[tuple[int, int], Floats] = {}
         for u, z in pieces:
             # On the processor and on a device the two fastest ways to multiply.
             z_transposed = z.T if is_on_host(u) else contiguous(z.T)
-            for functions, samples, y in self._plan(u).tiles(u):
-                first = functions.start
-                n_functions = functions.stop - first
-                some_z = z_transposed[:, samples]
-                if first not in sums:
-                    sums[first] = (some_z @ y.T)[:, :n_functions]
+            for tile in self._plan(u).tiles(u):
+                number = tile.functions.start
+                z_of_tile = z_transposed[:, tile.samples]
+                if number not in sums:
+                    sums[number] = (z_of_tile @ tile.rows.T)[:, : tile.n_functions]
                 elif is_on_host(u):
-                    if n_functions not in buffers:
-                        buffers[n_functions] = np.empty((z_transposed.shape[0], n_functions))
-                    sums[first] += np.matmul(some_z, y.T, out=buffers[n_functions])
+                    shape = sums[number].shape
+                    if shape not in buffers:
+                        buffers[shape] = np.empty(shape)
+                    sums[number] += np.matmul(z_of_tile, tile.rows.T, out=buffers[shape])
                 else:
-                    sums[first] += (some_z @ y.T)[:, :n_functions]
-        in_order_of_tiles = array_namespace(*sums.values()).concat(list(sums.values()), axis=1)
+                    sums[number] += (z_of_tile @ tile.rows.T)[:, : tile.n_functions]
+        sums_of_tiles = list(sums.values())
+        in_order_of_tiles = array_namespace(*sums_of_tiles).concat(sums_of_tiles, axis=1)
         row_of = self._plan(in_order_of_tiles).row_of
         if is_on_host(in_order_of_tiles):
             return np.take(in_order_of_tiles, row_of.rows, axis=1).T
-        return row_of.of(in_order_of_tiles.T)
+        return row_of.take_from(in_order_of_tiles.T)
 
     @cached_property
     def tile_samples(self) -> int:
@@ -261,11 +263,12 @@ class ProductBasis:
             weights = np.ones(u.shape[0] - self.memory)
         weights = to_library_of(weights, u)
         sums: dict[int, Any] = {}  # of the functions from this number on
-        for functions, samples, y in self._plan(u).tiles(u):
-            n_functions = functions.stop - functions.start
-            sum_of_tile = y[:n_functions, :] ** power @ weights[samples]
-            sums[functions.start] = sums.get(functions.start, 0.0) + sum_of_tile
-        in_order_of_tiles = np.concatenate([to_numpy(some_sums) for some_sums in sums.values()])
+        for tile in self._plan(u).tiles(u):
+            number = tile.functions.start
+            sums[number] = sums.get(number, 0.0) + tile.values**power @ weights[tile.samples]
+        in_order_of_tiles = np.concatenate(
+            [to_numpy(sums_of_tile) for sums_of_tile in sums.values()]
+        )
         return in_order_of_tiles[self._plan(u).row_of.rows]
 
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
@@ -276,8 +279,8 @@ class ProductBasis:
         u = self._checked(u)
         plan = self._plan(u)
         combined = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
-        for functions, samples, y in plan.tiles(u):
-            combined[samples] += y.T @ coefficients[plan.order[functions]]
+        for tile in plan.tiles(u):
+            combined[tile.samples] += tile.values.T @ coefficients[plan.order[tile.functions]]
         return combined
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
@@ -299,7 +302,8 @@ class ProductBasis:
                 f"a tensor grid of {size:,} nodes is too large; use draw(basis, n) instead."
             )
         grid = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1)
-        return grid.reshape(size, self.n_inputs), reduce(np.multiply.outer, weights).ravel()
+        products_of_weights = reduce(np.multiply.outer, weights)
+        return grid.reshape(size, self.n_inputs), products_of_weights.ravel()
 
     def subset(self, rows: Integers) -> Self:
         """Return only these functions, by increasing numbers, the constant (0) first."""
@@ -307,13 +311,13 @@ class ProductBasis:
             return self
         return type(self)(self.families, self.indices[rows], *self._further_arguments)
 
-    def extended(self, most: int, seed: int = 0) -> ProductBasis:
-        """Return this basis and further functions, at most `most` in all, those of lowest degree.
+    def extended(self, max_functions: int, seed: int = 0) -> ProductBasis:
+        """Return this basis and further functions of lowest degree, at most so many in all.
 
         Of the last degree, which does not fit as a whole, some are chosen at random. There are
         fewer functions where the families end, or where the next degree is too large to list.
         """
-        if most <= len(self):
+        if max_functions <= len(self):
             return self
         candidates = self.indices[:1]
         n_before = 0
@@ -321,14 +325,14 @@ class ProductBasis:
         # The error says that there are too many to list, or that a density knows its functions up
         # to some degree only.
         with suppress(ParameterError):
-            while n_before < len(candidates) < most:
+            while n_before < len(candidates) < max_functions:
                 degree += 1
                 n_before = len(candidates)
                 candidates = indices_of(self.families, degree, limit=MAX_CANDIDATES)
         new = candidates[ProductBasis(self.families, candidates).positions_in(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
         by_degree = np.lexsort((chance, total_degrees(self.families, new)))
-        chosen = new[by_degree[: most - len(self)]]
+        chosen = new[by_degree[: max_functions - len(self)]]
         rows = np.vstack([self.indices, chosen])
         return ProductBasis(self.families, explicit_set(self.families, rows))
 
@@ -353,10 +357,10 @@ class ProductBasis:
 
     def _plan(self, u: Any) -> Any:
         """Return how to evaluate the functions where the inputs are; it is made once."""
-        here = is_on_host(u)
-        if here not in self._plans:
-            self._plans[here] = self._make_plan(HOST_TILES if here else DEVICE_TILES)
-        return self._plans[here]
+        on_host = is_on_host(u)
+        if on_host not in self._plans:
+            self._plans[on_host] = self._make_plan(HOST_TILES if on_host else DEVICE_TILES)
+        return self._plans[on_host]
 
     def _make_plan(self, sizes: TileSizes) -> Any:
         return ProductPlan(self.families, self.indices, sizes)
@@ -368,7 +372,8 @@ def _row_keys(indices: Integers, width: int) -> list[bytes]:
     Rows are filled with zeros up to a width.
     """
     missing = width - indices.shape[1]
-    rows = np.pad(indices, ((0, 0), (0, missing))).astype(np.int64, "C")
+    rows = np.pad(indices, ((0, 0), (0, missing)))
+    rows = rows.astype(np.int64, "C")
     return rows.view(f"V{8 * width}")[:, 0].tolist()  # each row as one item of 8 bytes per number
 
 
@@ -431,6 +436,6 @@ def product_basis(
 
 
 @lru_cache(maxsize=8)
-def lowest_degrees(basis: ProductBasis, most: int) -> ProductBasis:
+def lowest_degrees(basis: ProductBasis, max_functions: int) -> ProductBasis:
     """Return functions of the inputs of a basis, so many of lowest degree."""
-    return product_basis(basis.families, max_degree=0).extended(most)
+    return product_basis(basis.families, max_degree=0).extended(max_functions)

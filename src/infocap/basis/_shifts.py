@@ -30,7 +30,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from .._arrays import array_namespace, fourier_module, is_on_host, take_rows, to_library_of
 from ..typing import Floats, Integers
 from ._family import Family
-from ._plan import RowNumbers, TileSizes, slices
+from ._plan import RowNumbers, Tile, TileSizes, slices
 
 # Functions per pattern from which one transform of all its shifts takes less time than a product
 # for each of them.
@@ -47,6 +47,12 @@ MIN_FFT_SIZE = 256
 ROWS_PER_PIECE = 16_384
 
 
+# The numbers of a factor, along the last axis of functions (terms, factors, 3).
+INPUT = 0  # the number of the input, from 0 on
+DELAY = 1
+FUNCTION = 2  # the number of the function of that input; 0 stands for no factor
+
+
 @dataclass(frozen=True, eq=False)
 class ShiftedPatterns:
     """All functions of one degree, each a pattern and a shift.
@@ -58,7 +64,7 @@ class ShiftedPatterns:
     factor_shape)`` takes apart.
     """
 
-    first: int  # the place of the first function in the basis
+    place: int  # of the first function in the basis
     max_delay: int
     factor_shape: tuple[int, ...]  # numbers of inputs, delays, and functions of an input
     patterns: Integers  # the factors of each pattern as numbers, (patterns, factors)
@@ -73,14 +79,14 @@ class ShiftedPatterns:
         """Whether so many functions share a pattern that transforms are faster than products."""
         return len(self) >= MIN_SHIFTS_FOR_FFT * len(self.patterns)
 
-    def pattern_values(self, one_dimensional: list[Any], n_samples: int, some: slice) -> Any:
-        """Return the values of some patterns, (patterns, max_delay + n_samples).
+    def pattern_values(self, one_dimensional: list[Any], n_samples: int, chosen: slice) -> Any:
+        """Return the values of the chosen patterns, (patterns, max_delay + n_samples).
 
         They are taken at the last `n_samples` times of the one-dimensional functions of each input,
         and at `max_delay` times before. The first times, which would need inputs before the
         beginning, are wrong, and no function uses them.
         """
-        distinct, place = np.unique(self.patterns[some], return_inverse=True)
+        distinct, place = np.unique(self.patterns[chosen], return_inverse=True)
         inputs, delays, functions = np.unravel_index(distinct, self.factor_shape)
         rows = []
         for number, delay, function in zip(
@@ -95,27 +101,27 @@ class ShiftedPatterns:
         factors = (take_rows(table, to_library_of(column, table)) for column in factor_columns)
         return reduce(mul, factors)
 
-    def values(self, one_dimensional: list[Any], n_samples: int, some: slice) -> Any:
-        """Return the values of some functions at the last `n_samples` times.
+    def values(self, one_dimensional: list[Any], n_samples: int, chosen: slice) -> Any:
+        """Return the values of the chosen functions at the last `n_samples` times.
 
         They have the shape (functions, samples).
         """
-        pattern_of = self.pattern_of[some]
+        pattern_of = self.pattern_of[chosen]
         first_pattern = int(pattern_of[0])
         last_pattern = int(pattern_of[-1])
         patterns = slice(first_pattern, last_pattern + 1)
         values = self.pattern_values(one_dimensional, n_samples, patterns)
         row = pattern_of - first_pattern
-        start = self.max_delay - self.shift_of[some]
+        start = self.max_delay - self.shift_of[chosen]
         if is_on_host(values):
             return sliding_window_view(values, n_samples, axis=1)[row, start]
         xp = array_namespace(values)
-        first_place = to_library_of(
-            row * values.shape[1] + start, values
-        )  # in the flattened values
-        place = first_place[:, None] + xp.arange(n_samples, device=values.device)[None, :]
-        flat = xp.take(xp.reshape(values, (-1,)), xp.reshape(place, (-1,)))
-        return xp.reshape(flat, place.shape)
+        # In the flattened values, each function is a range of places.
+        first_place = to_library_of(row * values.shape[1] + start, values)
+        places = first_place[:, None] + xp.arange(n_samples, device=values.device)[None, :]
+        flat_values = xp.reshape(values, (-1,))
+        flat_places = xp.reshape(places, (-1,))
+        return xp.reshape(xp.take(flat_values, flat_places), places.shape)
 
 
 def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPatterns]:
@@ -123,17 +129,20 @@ def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPat
 
     They must be sorted by degree, window, pattern and shift.
     """
-    factor_shape = tuple((factors.reshape(-1, 3).max(axis=0) + 1).tolist())
+    largest = factors.reshape(-1, 3).max(axis=0)  # input, delay and function
+    factor_shape = tuple((largest + 1).tolist())
     degree_starts = np.flatnonzero(np.diff(degrees)) + 1
     for first, stop in pairwise([0, *degree_starts.tolist(), len(degrees)]):
         of_degree = factors[first:stop]
         rows, shifts = as_patterns(of_degree)
-        is_new = np.append(True, np.any(rows[1:] != rows[:-1], axis=(1, 2)))
-        n_factors = max(int(np.count_nonzero(rows[:, :, 2], axis=1).max()), 1)
+        differs_from_previous = np.any(rows[1:] != rows[:-1], axis=(1, 2))
+        is_new = np.append(True, differs_from_previous)
+        factor_counts = np.count_nonzero(rows[:, :, FUNCTION], axis=1)
+        n_factors = max(int(factor_counts.max()), 1)
         inputs, delays, functions = rows[is_new, :n_factors].transpose(2, 0, 1)
         yield ShiftedPatterns(
-            first=first,
-            max_delay=int(of_degree[:, :, 1].max()),
+            place=first,
+            max_delay=int(of_degree[:, :, DELAY].max()),
             factor_shape=factor_shape,
             patterns=np.ravel_multi_index((inputs, delays, functions), factor_shape),
             pattern_of=np.cumsum(is_new) - 1,
@@ -143,12 +152,12 @@ def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPat
 
 def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
     """Return functions (terms, factors, 3) with smallest delay 0, and how far each was moved."""
-    present = rows[:, :, 2] > 0
-    delays = rows[:, :, 1].astype(int)
+    present = rows[:, :, FUNCTION] > 0
+    delays = rows[:, :, DELAY].astype(int)
     smallest_delay = np.where(present, delays, np.iinfo(np.int32).max).min(axis=1)
     shifts = np.where(present.any(axis=1), smallest_delay, 0)  # the constant has no factors
     patterns = rows.astype(int)
-    patterns[:, :, 1] -= shifts[:, None] * present
+    patterns[:, :, DELAY] -= shifts[:, None] * present
     return patterns, shifts
 
 
@@ -162,6 +171,7 @@ class ShiftPlan:
         self,
         families: Sequence[Family],
         factors: Integers,
+        *,
         degrees: Integers,
         memory: int,
         sizes: TileSizes,
@@ -174,18 +184,16 @@ class ShiftPlan:
         self.row_of = RowNumbers(self.order)
         self._counts = []  # how many functions of each input are needed
         for number in range(len(families)):
-            of_input = factors[:, :, 0] == number
-            highest_index = np.max(factors[:, :, 2], where=of_input, initial=0)
+            of_input = factors[:, :, INPUT] == number
+            highest_index = np.max(factors[:, :, FUNCTION], where=of_input, initial=0)
             self._counts.append(int(highest_index) + 1)
         self._groups = list(group_by_degree(factors, degrees))
 
-    def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
-        """Yield which functions, which samples, and their values (functions, samples)."""
+    def tiles(self, u: Any) -> Iterator[Tile]:
+        """Yield the values of all functions, tile by tile."""
         yield from self._tiles_of(u, self._groups)
 
-    def _tiles_of(
-        self, u: Any, groups: Sequence[ShiftedPatterns]
-    ) -> Iterator[tuple[slice, slice, Any]]:
+    def _tiles_of(self, u: Any, groups: Sequence[ShiftedPatterns]) -> Iterator[Tile]:
         """Yield the tiles of some degrees."""
         n_samples = u.shape[0] - self.memory
         height = min(self.sizes.max_functions, self.n_terms)
@@ -193,11 +201,12 @@ class ShiftPlan:
         for samples in slices(n_samples, chunk):
             with_history = slice(samples.start, samples.stop + self.memory)
             one_dimensional = self._one_dimensional(u[with_history, :])
+            n_samples_of_chunk = samples.stop - samples.start
             for group in groups:
-                for some in slices(len(group), height):
-                    values = group.values(one_dimensional, samples.stop - samples.start, some)
-                    functions = slice(group.first + some.start, group.first + some.stop)
-                    yield functions, samples, values
+                for chosen in slices(len(group), height):
+                    values = group.values(one_dimensional, n_samples_of_chunk, chosen)
+                    functions = slice(group.place + chosen.start, group.place + chosen.stop)
+                    yield Tile(functions, samples, values)
 
     def products(self, u: Any, z: Any) -> Iterator[tuple[int, Any]]:
         """Yield the sums over samples of y_l z_k: the first function's place, (functions, columns).
@@ -205,12 +214,12 @@ class ShiftPlan:
         Some functions come several times, because their sums are those of a part of the samples.
         """
         few_shifts = [group for group in self._groups if not group.has_many_shifts]
-        for functions, samples, y in self._tiles_of(u, few_shifts):
-            yield functions.start, y @ z[samples, :]
+        for tile in self._tiles_of(u, few_shifts):
+            yield tile.functions.start, tile.values @ z[tile.samples, :]
         one_dimensional = self._one_dimensional(u)
         for group in self._groups:
             if group.has_many_shifts:
-                yield group.first, correlations(group, one_dimensional, z)
+                yield group.place, correlations(group, one_dimensional, z)
 
     def _one_dimensional(self, u: Any) -> list[Any]:
         """Return the one-dimensional functions of each input at all times: (functions, times)."""
@@ -241,17 +250,17 @@ def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> 
     max_numbers = HOST_FFT_NUMBERS if is_on_host(z) else DEVICE_FFT_NUMBERS
     n_patterns = max(max_numbers // (size * max(n_readouts, n_stretches)), 1)
     sums = []
-    for some in slices(len(group.patterns), n_patterns):
-        values = group.pattern_values(one_dimensional, n_samples, some)
+    for patterns in slices(len(group.patterns), n_patterns):
+        values = group.pattern_values(one_dimensional, n_samples, patterns)
         values = values[:, group.max_delay - longest_shift :]
         stretches = _pattern_stretches(values, n_stretches, step, size)
         frequencies = fourier.rfft(stretches, axis=0)
         products = xp.matmul(frequencies, z_frequencies)  # (frequencies, patterns, readouts)
         by_shift = fourier.irfft(products, n=size, axis=0)  # (minus the shift, patterns, readouts)
 
-        first, stop = np.searchsorted(group.pattern_of, [some.start, some.stop]).tolist()
+        first, stop = np.searchsorted(group.pattern_of, [patterns.start, patterns.stop]).tolist()
         minus_shift = -group.shift_of[first:stop] % size
-        pattern = group.pattern_of[first:stop] - some.start
+        pattern = group.pattern_of[first:stop] - patterns.start
         place = minus_shift * by_shift.shape[1] + pattern
         by_place = xp.reshape(by_shift, (-1, n_readouts))
         sums.append(take_rows(by_place, to_library_of(place, by_place)))
@@ -265,9 +274,9 @@ def _fft_size(n_samples: int, longest_shift: int) -> int:
     back, and shorter ones hold more history than samples (benchmarks/sequences.py). Multiples of 8
     are faster on a device.
     """
-    wanted = min(5 * longest_shift // 2, n_samples + longest_shift)
-    wanted = max(wanted, longest_shift + 2, MIN_FFT_SIZE)
-    return int(8 * scipy.fft.next_fast_len(ceil(wanted / 8), real=True))
+    fastest_size = min(5 * longest_shift // 2, n_samples + longest_shift)
+    min_size = max(fastest_size, longest_shift + 2, MIN_FFT_SIZE)
+    return int(8 * scipy.fft.next_fast_len(ceil(min_size / 8), real=True))
 
 
 def _readout_stretches(z: Any, longest_shift: int, step: int) -> Any:
@@ -279,7 +288,8 @@ def _readout_stretches(z: Any, longest_shift: int, step: int) -> Any:
     n_samples, n_readouts = z.shape
     n_stretches = ceil(n_samples / step)
     filled = xp.concat([z, _zeros(z, n_stretches * step - n_samples, n_readouts)])
-    stretches = xp.permute_dims(xp.reshape(filled, (n_stretches, step, n_readouts)), (1, 0, 2))
+    stretches = xp.reshape(filled, (n_stretches, step, n_readouts))
+    stretches = xp.permute_dims(stretches, (1, 0, 2))
     return xp.concat([_zeros(z, longest_shift, n_stretches, n_readouts), stretches])
 
 

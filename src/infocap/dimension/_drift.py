@@ -12,9 +12,10 @@ from ..typing import Floats
 from ._whitening import noise_covariance
 
 # Variance of the reference over the whole run, relative to the noise that neighbouring measurements show, from which
-# the device drifted. With few references that ratio scatters by chance: by `CHANCE / sqrt(references)` at most.
+# the device drifted.
 MIN_VARIANCE_RATIO = 2.0
-CHANCE = 6.0
+# With few references that ratio exceeds 1 by chance: by this over the root of their number at most.
+MAX_CHANCE_EXCESS = 6.0
 # Fewer references than this tell no drift from noise.
 MIN_REFERENCES = 8
 # The chance of a warning about drift between repeats when there is none.
@@ -29,7 +30,7 @@ ROUNDING_VARIANCE = 1e-18
 class ReferenceMotion:
     """How measurements at one reference input moved, in units of the spread of the readouts over the samples."""
 
-    moved: Floats  # root mean square distance of each measurement from the first
+    distance: Floats  # of each measurement from the first, root mean square over the channels
     size: float  # root mean square motion that exceeds the noise
     noise: float  # standard deviation of the noise of single measurements
     variance_ratio: float  # variance over the run, relative to that of the noise
@@ -37,7 +38,7 @@ class ReferenceMotion:
     @property
     def check(self) -> Check | None:
         """A warning where the device drifted."""
-        limit = max(MIN_VARIANCE_RATIO, 1 + CHANCE / np.sqrt(len(self.moved)))
+        limit = max(MIN_VARIANCE_RATIO, 1 + MAX_CHANCE_EXCESS / np.sqrt(len(self.distance)))
         if self.variance_ratio <= limit:
             return None
         return Check(
@@ -67,7 +68,7 @@ def motion_of_reference(reference: Floats, spread: Floats) -> ReferenceMotion | 
     else:
         variance_ratio = np.inf if variance > 0 else 1.0
     return ReferenceMotion(
-        moved=np.sqrt(np.mean((scaled - scaled[0]) ** 2, axis=1)),
+        distance=np.sqrt(np.mean((scaled - scaled[0]) ** 2, axis=1)),
         size=float(np.sqrt(max(variance - noise_variance, 0.0))),
         noise=float(np.sqrt(noise_variance)),
         variance_ratio=variance_ratio,

@@ -27,27 +27,46 @@ MIN_INPUTS_PER_READOUT = 5
 class Repeats:
     """What repeated measurements tell: the total capacity, and the functions that survive the noise.
 
-    `total` may scatter slightly below its lowest possible value when there is only noise; its interval does not.
-    ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
-    readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise first.
-    `signal_fraction` is the share of that variance which the input explains, hence the capacity of each eigentask, as
-    the sample shows it: within [0, 1], without the correction that `total` has. The constant is not among them.
+    Attributes
+    ----------
+    total, standard_error
+        The total capacity and its standard error. The total may scatter slightly below its lowest possible value when
+        there is only noise; its interval does not.
+    raw_total
+        The total before the correction of its bias.
+    eigentasks, mean
+        ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
+        readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise
+        first. The constant is not among them.
+    signal_fraction
+        The share of that variance which the input explains, hence the capacity of each eigentask, as the sample shows
+        it: within [0, 1], without the correction that `total` has.
+    rank, maximum
+        How many readouts are linearly independent, and the largest possible total; both with the constant readout if
+        it was asked for.
+    n_readouts
+        How many channels change with the input.
+    n_repeats, n_repeated, n_inputs
+        How often inputs were repeated, how many of them were, and how many inputs there are in all.
+    constant
+        Whether the constant readout was asked for.
+    checks
+        Every warning raised and every channel left out.
 
-    `n_readouts` is how many channels change with the input. `maximum` is the largest possible total and `rank` how
-    many readouts are linearly independent, both with the constant readout if it was asked for.
-
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
-    >>> found = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
-    >>> print(f"{found.total:.1f}: the constant, and four functions of which noise leaves 1 / (1 + 0.25)")
+    >>> repeats = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
+    >>> print(f"{repeats.total:.1f}: the constant, and four functions of which noise leaves 1 / (1 + 0.25)")
     4.2: the constant, and four functions of which noise leaves 1 / (1 + 0.25)
-    >>> found.signal_fraction.shape
+    >>> repeats.signal_fraction.shape
     (4,)
     """
 
     total: float
     standard_error: float
-    raw_total: float  # before the correction of the bias
+    raw_total: float
     eigentasks: Floats  # (readouts, directions)
     mean: Floats  # (readouts,)
     signal_fraction: Floats  # (directions,)
@@ -55,36 +74,38 @@ class Repeats:
     n_readouts: int
     maximum: int
     n_repeats: int
-    n_repeated: int  # inputs measured n_repeats times
-    n_inputs: int  # inputs in all
+    n_repeated: int
+    n_inputs: int
     constant: bool
     checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
         n_once = self.n_inputs - self.n_repeated
-        more = f", {n_once} more inputs once" if n_once else ""
-        channels = f"{self.n_readouts} readouts{' and the constant' if self.constant else ''}"
+        measured_once = f", {n_once} more inputs once" if n_once else ""
+        constant = " and the constant" if self.constant else ""
+        total = with_error(self.total, self.standard_error)
         lines = [
-            f"Repeats: total {with_error(self.total, self.standard_error)} of {channels}",
-            f"  {self.n_repeated} inputs measured {self.n_repeats} times{more}",
+            f"Repeats: total {total} of {self.n_readouts} readouts{constant}",
+            f"  {self.n_repeated} inputs measured {self.n_repeats} times{measured_once}",
             f"  {np.sum(self.signal_fraction > 0.5)} eigentasks with more signal than noise",
         ]
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the total, between what the constant alone gives and the rank."""
+        """Return the confidence interval of the total, between what the constant alone gives and the rank."""
         from scipy.special import stdtrit
 
         quantile = stdtrit(self.n_repeated - 1, 0.5 + require_probability("level", level) / 2)
         half_width = quantile * self.standard_error
-        ends = np.clip([self.total - half_width, self.total + half_width], self.constant, self.rank)
-        return float(ends[0]), float(ends[1])
+        low = np.clip(self.total - half_width, self.constant, self.rank)
+        high = np.clip(self.total + half_width, self.constant, self.rank)
+        return float(low), float(high)
 
 
 def from_repeats(
     x1: ArrayLike,
     x2: ArrayLike,
-    *more: ArrayLike,
+    *further: ArrayLike,
     measured_once: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     constant: bool = True,
@@ -97,7 +118,7 @@ def from_repeats(
 
     Parameters
     ----------
-    x1, x2, more
+    x1, x2, *further
         Readouts (samples, readouts) of two or more measurements, row by row at the same inputs. The capacity
         is that of a single shot, however many there are.
     measured_once
@@ -118,46 +139,50 @@ def from_repeats(
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.theory.random_mixture(basis, n_active=12, n_readouts=10, noise=0.1, seed=1)
     >>> u = infocap.draw(basis, 1024, design="random", seed=1)
-    >>> found = infocap.dimension.from_repeats(system(u, seed=2), system(u, seed=3))
-    >>> low, high = found.interval()
+    >>> repeats = infocap.dimension.from_repeats(system(u, seed=2), system(u, seed=3))
+    >>> low, high = repeats.interval()
     >>> bool(low < system.exact().sum() < high)
     True
     """
     constant = require_boolean("constant", constant)
-    tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
-    once = None if measured_once is None else readouts(measured_once, "measured_once")
-    repeated, single = _shots(tables, once)
+    tables = []
+    for number, x in enumerate((x1, x2, *further), start=1):
+        tables.append(readouts(x, f"x{number}"))
+    single_table = None
+    if measured_once is not None:
+        single_table = readouts(measured_once, "measured_once")
+    repeated, single = _shots(tables, single_table)
     n_repeated, n_repeats, _ = repeated.shape
     n_inputs = n_repeated + len(single)
     ratios = None if weights is None else density_ratios(weights, n_inputs)
-    data = whiten(repeated, single, constant, ratios)
-    rank = data.repeated.shape[2] + constant
-    n_readouts = int(np.sum(data.live))
+    whitened = whiten(repeated, single, constant, ratios)
+    rank = whitened.repeated.shape[2] + constant
+    n_readouts = int(np.sum(whitened.is_live))
     if n_repeated < 2 or n_inputs <= rank:
         raise DataError(
             f"x1 has {n_repeated} repeated inputs of {n_inputs} for {rank} independent readouts: with N <= K nothing "
             f"can be told apart; take at least {MIN_INPUTS_PER_READOUT} K = {MIN_INPUTS_PER_READOUT * rank} inputs."
         )
 
-    noise = noise_covariance(data.repeated)
-    share, error = noise_share(data, noise, constant)
+    noise = noise_covariance(whitened.repeated)
+    share, error = noise_share(whitened, noise, constant)
     noise_fractions, vectors = np.linalg.eigh(noise)
     with np.errstate(over="ignore"):  # readouts below 1e-300 have no finite weights
-        eigentasks = np.ldexp(data.scaled_weights @ vectors, -data.exponent[:, None])
+        eigentasks = np.ldexp(whitened.scaled_weights @ vectors, -whitened.exponent[:, None])
 
-    warnings = list(_weak_data(repeated, data, rank, n_readouts + constant))
-    drift = drift_between_repeats(data.repeated, error)
+    warnings = list(_weak_data(repeated, whitened, rank, n_readouts + constant))
+    drift = drift_between_repeats(whitened.repeated, error)
     if drift is not None:
         warnings.append(drift)
     for message in warnings:
         warn(message)
-    notes = dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)
+    notes = dead_channels(tables[0], np.flatnonzero(~whitened.is_live), whitened.mean, constant)
     return Repeats(
         total=rank - share,
         standard_error=error,
         raw_total=rank - float(np.trace(noise)),
         eigentasks=eigentasks,
-        mean=data.mean,
+        mean=whitened.mean,
         signal_fraction=np.clip(1 - noise_fractions, 0.0, 1.0),
         rank=rank,
         n_readouts=n_readouts,
@@ -170,22 +195,24 @@ def from_repeats(
     )
 
 
-def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
+def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Floats]:
     """Read the repeated shots (inputs, repeats, readouts) and the single shots (inputs, readouts), of equal readouts.
 
     A row that is in both would count twice, and pretend to be independent of itself.
     """
     shape = tables[0].shape
-    different = [table for table in tables if table.shape != shape]
-    if once is not None and once.shape[1] != shape[1]:
-        different.append(once)
-    if different:
+    misfits = [table for table in tables if table.shape != shape]
+    if single_table is not None and single_table.shape[1] != shape[1]:
+        misfits.append(single_table)
+    if misfits:
         raise DataError(
-            f"x1 has shape {shape} and {different[0].name} has shape {different[0].shape}; give the same readouts at "
+            f"x1 has shape {shape} and {misfits[0].name} has shape {misfits[0].shape}; give the same readouts at "
             "the same inputs (or at others, not repeated, in measured_once=)."
         )
     repeated = np.stack([table.read_finite() for table in tables], axis=1)
-    single = np.empty((0, shape[1])) if once is None else once.read_finite()
+    single = np.empty((0, shape[1]))
+    if single_table is not None:
+        single = single_table.read_finite()
     row_of_values = {values.tobytes(): row for row, values in enumerate(repeated[:, 0])}
     for row, values in enumerate(single):
         repeated_row = row_of_values.get(values.tobytes())
@@ -196,28 +223,28 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
     return repeated, single
 
 
-def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[Check]:
-    """Repeats that are one measurement, too few inputs, too few of them repeated, or dependent readouts."""
-    for first, second in combinations(range(repeated.shape[1]), 2):
-        if np.array_equal(repeated[:, first], repeated[:, second]):
+def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) -> Iterator[Check]:
+    """Yield warnings of copied repeats, of few inputs, of few repeated ones, and of dependent readouts."""
+    for i, j in combinations(range(repeated.shape[1]), 2):
+        if np.array_equal(repeated[:, i], repeated[:, j]):
             yield Check(
-                f"x{first + 1} and x{second + 1} are equal to the last digit; give two measurements."
+                f"x{i + 1} and x{j + 1} are equal to the last digit; give two measurements."
             )
             break
-    n_inputs = len(data.weights)
-    n_repeated, n_repeats, _ = data.repeated.shape
-    n_wanted = MIN_INPUTS_PER_READOUT * rank
+    n_inputs = len(whitened.weights)
+    n_repeated, n_repeats, _ = whitened.repeated.shape
+    min_inputs = MIN_INPUTS_PER_READOUT * rank
     # Weights that differ are worth fewer inputs.
-    n_effective = round(data.weights.sum() ** 2 / np.sum(data.weights**2))
-    if n_effective < n_wanted:
-        worth = (
-            f" are, by their weights, worth {n_effective}, which" if n_effective < n_inputs else ""
-        )
+    n_effective = round(whitened.weights.sum() ** 2 / np.sum(whitened.weights**2))
+    if n_effective < min_inputs:
+        by_weight = ""
+        if n_effective < n_inputs:
+            by_weight = f" are, by their weights, worth {n_effective}, which"
         yield Check(
-            f"{n_inputs} inputs{worth} are few for {rank} independent readouts: below {MIN_INPUTS_PER_READOUT} K = "
-            f"{n_wanted} the bias is too large to be corrected well; take more inputs."
+            f"{n_inputs} inputs{by_weight} are few for {rank} independent readouts: below {MIN_INPUTS_PER_READOUT} K = "
+            f"{min_inputs} the bias is too large to be corrected well; take more inputs."
         )
-    elif n_repeated * (n_repeats - 1) < n_wanted:
+    elif n_repeated * (n_repeats - 1) < min_inputs:
         yield Check(
             f"{n_repeated} repeated inputs are few for {rank} independent readouts: the first entries of "
             "`signal_fraction` are too large and the last too small (the total is right); repeat more inputs."
@@ -230,7 +257,7 @@ def _weak_data(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Ite
 
 
 def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
-    """Notes about channels that never change and were left out; the first that is not 0 serves as the constant."""
+    """Yield notes about channels that never change: the first that is not 0 serves as the constant, others go."""
     names = {number: table.describe_column(number) for number in dead.tolist()}
     nonzero = [number for number in names if values[number] != 0]
     if constant and nonzero:
@@ -247,36 +274,38 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
         )
 
 
-def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
-    """tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by leaving out each input in turn.
+def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
+    """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
 
     In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
     Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
     the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
     """
-    plain = float(np.trace(noise))
-    if plain == 0:
+    share = float(np.trace(noise))  # not corrected
+    if share == 0:
         return 0.0, 0.0
-    n_inputs = len(data.weights)
-    without = leave_one_out(data, noise, constant)
+    n_inputs = len(whitened.weights)
+    without = leave_one_out(whitened, noise, constant)
     # No trace falls below its share, so equal weights give at least 1 / N by themselves.
-    inflation = max(1 + (n_inputs - 1) * (without.mean() - plain) / plain, 1 / n_inputs)
+    relative_bias = (n_inputs - 1) * (without.mean() - share) / share
+    inflation = max(1 + relative_bias, 1 / n_inputs)
     deviations = without - without.mean()
     error = np.sqrt((n_inputs - 1) / n_inputs * np.sum(deviations**2))
-    return plain / inflation, float(error) / inflation
+    return share / inflation, float(error) / inflation
 
 
-def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
-    """tr(G⁻¹V) without each of the inputs, those measured once last.
+def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
+    """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
     With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
     N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
     """
-    total_weight = data.weights.sum()
-    n_repeated = len(data.repeated)
-    plain = np.trace(noise)
+    total_weight = whitened.weights.sum()
+    n_repeated = len(whitened.repeated)
+    share = np.trace(noise)
 
     def without_each(shots: Floats, weights: Floats, are_repeated: bool) -> Floats:
+        """Return the noise share without each of the inputs of these shots (inputs, repeats, directions)."""
         n_repeats = shots.shape[1]
         transposed = shots.transpose(0, 2, 1)
         inner = shots @ transposed + constant * weights[:, None, None]  # a a', with the constant
@@ -285,9 +314,9 @@ def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
         centring = (np.eye(n_repeats) - 1 / n_repeats) / max(n_repeats - 1, 1)
         of_noise = n_repeated * (shots @ noise) @ transposed - inner @ centring @ inner
         change = np.sum(gain * of_noise - inner * centring, axis=(1, 2))
-        return (n_repeated * plain + change) / (n_repeated - are_repeated * weights)
+        return (n_repeated * share + change) / (n_repeated - are_repeated * weights)
 
-    without_repeated = without_each(data.repeated, data.weights[:n_repeated], True)
-    without_single = without_each(data.once, data.weights[n_repeated:], False)
+    without_repeated = without_each(whitened.repeated, whitened.weights[:n_repeated], True)
+    without_single = without_each(whitened.single, whitened.weights[n_repeated:], False)
     without = np.concatenate([without_repeated, without_single])
-    return (1 - data.weights / total_weight) * without
+    return (1 - whitened.weights / total_weight) * without

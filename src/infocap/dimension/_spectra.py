@@ -21,14 +21,25 @@ MIN_FREEDOM_FOR_CORRELATIONS = 3
 class Indicator:
     """Malinowski's indicator function and its minimum.
 
-    `values` are IND(kappa) for kappa = 1 ... K - 1, `eigenvalues` those of Z'Z, largest first, where Z are the
-    readouts in units of their noise. `n_factors` is where IND has its lowest minimum, as in the paper. It is None when
-    IND only rises (IND(0) counts as its start) or falls to the end.
+    Attributes
+    ----------
+    values
+        IND(kappa) for kappa = 1 ... K - 1.
+    eigenvalues
+        Those of Z'Z, largest first, where Z are the readouts in units of their noise.
+    n_factors
+        Where IND has its lowest minimum, as in the paper. It is None when IND only rises (IND(0) counts as its start)
+        or falls to the end.
+    n_samples
+        The number of samples.
+    checks
+        Every warning raised and every note.
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
-    >>> found = indicator(signal + 0.01 * rng.standard_normal((500, 10)), noise_scale=np.full(10, 0.01))
-    >>> found.n_factors
+    >>> indicator(signal + 0.01 * rng.standard_normal((500, 10)), noise_scale=np.full(10, 0.01)).n_factors
     3
     """
 
@@ -41,12 +52,13 @@ class Indicator:
     def __repr__(self) -> str:
         n_readouts = len(self.eigenvalues)
         factors = "no minimum, so no number of" if self.n_factors is None else self.n_factors
-        first = f"Indicator: {factors} factors in {n_readouts} readouts, {self.n_samples} samples"
-        return "\n  check: ".join([first, *self.checks])
+        lines = [f"Indicator: {factors} factors in {n_readouts} readouts, {self.n_samples} samples"]
+        lines += [f"  check: {check}" for check in self.checks]
+        return "\n".join(lines)
 
 
 def noise_scale(repeats: ArrayLike) -> Floats:
-    """The standard deviation of each readout over repeats (repeats, readouts) at one and the same input.
+    """Return the standard deviation of each readout over repeats (repeats, readouts) at one and the same input.
 
     Parameters
     ----------
@@ -160,16 +172,17 @@ def indicator(
 
 
 def _lowest_minimum(values: Floats) -> int | None:
-    """The place of the lowest minimum inside a sequence of values; None where there is none."""
+    """Return the place of the lowest minimum inside a sequence of values; None where there is none."""
     steps = np.diff(values)
-    minima = 1 + np.flatnonzero((steps[:-1] < 0) & (steps[1:] > 0))
+    is_minimum = (steps[:-1] < 0) & (steps[1:] > 0)
+    minima = 1 + np.flatnonzero(is_minimum)
     if not len(minima):
         return None
     return int(minima[np.argmin(values[minima])])
 
 
 def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
-    """The noise scale as an array (readouts,), checked; None where neither it nor repeats are given."""
+    """Return the noise scale as an array (readouts,), checked; None where neither it nor repeats are given."""
     if repeats is None and scale is None:
         return None
     if repeats is not None and scale is not None:
@@ -193,7 +206,7 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
 
 
 def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
-    """A warning where the noise is correlated between readouts.
+    """Return a warning where the noise is correlated between readouts.
 
     The test is Schott's (2005): the sum of squared correlations, which is right for fewer repeats than readouts, too.
     """

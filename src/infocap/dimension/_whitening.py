@@ -20,37 +20,37 @@ class Whitened:
     """
 
     repeated: Floats  # (inputs, repeats, directions)
-    once: Floats  # (inputs, 1, directions)
+    single: Floats  # shots of inputs that were measured once, (inputs, 1, directions)
     weights: Floats  # (inputs,), those measured once last; the mean over the repeated ones is 1
     scaled_weights: Floats  # (readouts, directions), zero for dead channels
     exponent: Integers  # (readouts,): powers of two by which the readouts were divided
     mean: Floats  # (readouts,)
-    live: np.ndarray  # which channels change
+    is_live: np.ndarray  # which channels change, (readouts,)
 
 
 def whiten(
-    repeated: Floats, once: Floats, constant: bool, weights: Floats | None = None
+    repeated: Floats, single: Floats, constant: bool, weights: Floats | None = None
 ) -> Whitened:
     """Whiten repeated shots (inputs, repeats, readouts) and single shots (inputs, readouts).
 
-    The shots are centred and scaled before the rank is decided.
-
-    Without the constant readout centring would change the space the readouts span, so only scales are removed.
+    The shots are centred and scaled before the rank is decided. Without the constant readout, centring would change the
+    space that the readouts span, so only scales are removed then.
     """
     n_repeated, n_repeats, n_readouts = repeated.shape
     if weights is None:
-        weights = np.ones(n_repeated + len(once))
+        weights = np.ones(n_repeated + len(single))
     else:
         weights = weights / weights[:n_repeated].mean()
 
     # Powers of two divide without rounding, and keep squares in the range of floating-point numbers.
-    shots = np.vstack([repeated.reshape(-1, n_readouts), once])
+    shots = np.vstack([repeated.reshape(-1, n_readouts), single])
     exponent = np.frexp(np.abs(shots).max(axis=0))[1]
     shots = np.ldexp(shots, -exponent)
     shift = shots[0] * constant
     shots -= shift
-    live = np.abs(shots).max(axis=0) > (MAX_RELATIVE_RANGE_OF_CONSTANT if constant else 0.0)
-    if not live.any():
+    min_range = MAX_RELATIVE_RANGE_OF_CONSTANT if constant else 0.0
+    is_live = np.abs(shots).max(axis=0) > min_range
+    if not is_live.any():
         raise DataError(
             "x1 has no channel that changes from input to input; check that the device was on."
         )
@@ -58,35 +58,36 @@ def whiten(
     # Every input counts by its weight, however often it was measured.
     share_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
     share = np.concatenate([share_of_repeated, weights[n_repeated:]])
-    columns = shots[:, live]
+    columns = shots[:, is_live]
     if constant:
         columns = np.column_stack([np.ones(len(shots)), columns])
     no_targets = np.empty((len(shots), 0))
     space = span(summarise(columns * np.sqrt(share)[:, None], no_targets, constant))
 
     # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
-    z = (shots[:, live] - space.mean) @ space.whitening
-    second_round = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / weights.sum())).T
+    z = (shots[:, is_live] - space.mean) @ space.whitening
+    covariance = (z.T * share) @ z / weights.sum()
+    second_round = np.linalg.inv(np.linalg.cholesky(covariance)).T
     z = z @ second_round
     scaled_weights = np.zeros((n_readouts, z.shape[1]))
-    scaled_weights[live] = space.whitening @ second_round
-    shift[live] = shift[live] + space.mean
+    scaled_weights[is_live] = space.whitening @ second_round
+    shift[is_live] = shift[is_live] + space.mean
 
     n_shots = n_repeated * n_repeats
     root_weights = np.sqrt(weights)[:, None, None]
     return Whitened(
         repeated=root_weights[:n_repeated] * z[:n_shots].reshape(n_repeated, n_repeats, -1),
-        once=root_weights[n_repeated:] * z[n_shots:, None],
+        single=root_weights[n_repeated:] * z[n_shots:, None],
         weights=weights,
         scaled_weights=scaled_weights,
         exponent=exponent,
         mean=np.ldexp(shift, exponent),
-        live=live,
+        is_live=is_live,
     )
 
 
 def noise_covariance(repeated: Floats) -> Floats:
-    """The covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    """Return the covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
     n_inputs, n_repeats, n_directions = repeated.shape
     deviations = repeated - repeated.mean(axis=1, keepdims=True)
     flat = deviations.reshape(-1, n_directions)

@@ -4,7 +4,6 @@ The way from data to a result has two steps. `gather_evidence` goes through the 
 what every method needs; `conclude` runs one method on it and puts everything into a result.
 """
 
-from ..kernels import benjamini_hochberg
 from ._evidence import Evidence
 from ._method import Estimate, Estimator, Method
 from ._methods import METHODS
@@ -31,7 +30,6 @@ __all__ = [
     "Estimator",
     "Evidence",
     "Method",
-    "benjamini_hochberg",
     "conclude",
     "gather_evidence",
 ]

@@ -4,10 +4,10 @@ from importlib import import_module
 from types import ModuleType
 
 from ._fibre import Fibre
-from ._stages import Detector, Encoder, Grid, Pulse, ghz_per_nm
+from ._stages import Detector, Encoder, Grid, Pulse
 from ._system import FibreSystem
 
-__all__ = ["Detector", "Encoder", "Fibre", "FibreSystem", "Grid", "Pulse", "ghz_per_nm", "plot"]
+__all__ = ["Detector", "Encoder", "Fibre", "FibreSystem", "Grid", "Pulse", "plot"]
 
 
 def __getattr__(name: str) -> ModuleType:

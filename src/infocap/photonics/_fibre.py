@@ -187,7 +187,7 @@ class Fibre(Checked):
             Fourier coefficients (samples, points) after each length.
         """
         lengths = [
-            require_number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)
+            require_number("lengths_m", length, minimum=0.0) for length in np.atleast_1d(lengths_m)
         ]
         if not lengths or sorted(lengths) != lengths:
             raise ParameterError(f"`lengths_m={lengths}` must be one length or more, increasing.")

@@ -6,12 +6,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from ..plot import COLOURS, DOUBLE_MM, package_style
+from ..plot import COLOURS, DOUBLE_MM, MM_PER_INCH, package_style
 from ..typing import ArrayLike, Floats
 from ._stages import ghz_per_nm
 from ._system import FibreSystem
 
-MM_PER_INCH = 25.4
 # Height of the figure over its width.
 ASPECT = 0.62
 # Half the range of wavelengths shown.

@@ -14,8 +14,9 @@ from ..result import CapacityResult, sum_over
 from ..typing import Floats
 from ._style import (
     COLOURS,
-    CONSTANT,
+    CONSTANT_COLOUR,
     DOUBT,
+    ERROR_BARS,
     GREY,
     MIN_FONT_SIZE,
     axes_in_style,
@@ -40,7 +41,8 @@ MAX_LABEL_LENGTH = 44
 # Colours of the scale beside a matrix: more cannot be told apart, and make large files.
 N_SCALE_COLOURS = 64
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-BAR_WIDTH = 0.78
+# Width of a bar in degrees.
+DEGREE_BAR_WIDTH = 0.78
 # Space in letters that the swatch of a legend's entry takes.
 SWATCH_LETTERS = 6
 # A legend may be so much wider than the axes before it is broken into rows of two entries.
@@ -85,15 +87,23 @@ def capacity_matrix(
     (4, 4)
     """
     capacities = result.matrix()
-    n_columns, n_rows = (int(highest) + 1 for highest in result.basis.indices.max(axis=0))
+    # The matrix is square, although one input may go to higher degrees than the other.
+    n_columns, n_rows = (result.basis.indices.max(axis=0) + 1).tolist()
     capacities = capacities[:n_columns, :n_rows]
     columns = np.arange(n_columns)
     rows = np.arange(n_rows)
     with axes_in_style(ax, aspect=0.8) as ax:
         viridis = mpl.colormaps["viridis"]
-        look: Any = {"cmap": viridis, "vmin": 0.0, "vmax": 1.0}
-        look |= {"edgecolors": "white", "linewidth": 0.3}
-        mesh = ax.pcolormesh(columns, rows, np.ma.masked_invalid(capacities.T), **look)
+        mesh = ax.pcolormesh(
+            columns,
+            rows,
+            np.ma.masked_invalid(capacities.T),
+            cmap=viridis,
+            vmin=0.0,
+            vmax=1.0,
+            edgecolors="white",
+            linewidth=0.3,
+        )
         ax.set_facecolor(GREY)
         ax.grid(visible=False)
         x_label, y_label = index_names(result)
@@ -103,10 +113,10 @@ def capacity_matrix(
         if colourbar:
             scale = ScalarMappable(mesh.norm, viridis.resampled(N_SCALE_COLOURS))
             ticks = [0, 0.25, 0.5, 0.75, 1]
-            bar: Any = ax.figure.colorbar(
+            drawn_scale: Any = ax.figure.colorbar(
                 scale, ax=ax, label="capacity", ticks=ticks, pad=0.03, fraction=0.046
             )
-            bar.solids.set(rasterized=False, edgecolor="face")
+            drawn_scale.solids.set(rasterized=False, edgecolor="face")
         settle(ax)
         ax.set_xticks(columns[:: tick_step(ax, n_columns)])
         ax.set_yticks(rows[:: tick_step(ax, n_rows)])
@@ -162,11 +172,10 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     errors = errors_by_degree(result)
     degrees = table.index.to_numpy()
     with axes_in_style(ax) as ax:
-        sums = stack(ax, table, (CONSTANT, *COLOURS), BAR_WIDTH)
+        sums = stack(ax, table, (CONSTANT_COLOUR, *COLOURS), DEGREE_BAR_WIDTH)
         tops = sums
         if errors is not None:
-            look: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
-            ax.errorbar(degrees, sums, errors, **look)
+            ax.errorbar(degrees, sums, errors, **ERROR_BARS)
             tops = sums + np.nan_to_num(errors)
         legend_in_one_row = _draw_legend(ax)
         ax.set(xlabel="total degree", ylabel="capacity")
@@ -174,17 +183,17 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
         degree_axis(ax, degrees)
         share_above = _write_sums(ax, sums, tops)
         # The axis ends where the highest sum has room above its bar.
-        axis_ends = tops + share_above * tops.max() / (1 - share_above)
+        axis_end = tops.max() / (1 - share_above)
         if total:
             pad = TITLE_PAD_OVER_LEGEND if legend_in_one_row else TITLE_PAD_OVER_TWO_ROWS
             diameter = _draw_total(ax, result, title_pad=pad)
             # Bars under the circle end below it.
             axes_width, axes_height = size_in_points(ax)
             n_covered = diameter * (len(degrees) + 0.2) / axes_width
-            covered = degrees > degrees[-1] - n_covered
+            is_covered = degrees > degrees[-1] - n_covered
             free_share = max(1 - share_above - diameter / axes_height, 0.1)
-            axis_ends = np.append(axis_ends, tops[covered] / free_share)
-        ax.set_ylim(0, max(float(axis_ends.max()), 1e-3))
+            axis_end = max(axis_end, tops[is_covered].max(initial=0.0) / free_share)
+        ax.set_ylim(0, max(axis_end, 1e-3))
     return ax
 
 
@@ -196,9 +205,14 @@ def _draw_legend(ax: Axes) -> bool:
     axes_width, _ = size_in_points(ax)
     in_one_row = legend_width < MAX_LEGEND_WIDTH * axes_width
     if labels:
-        n_columns = len(labels) if in_one_row else 2
-        place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
-        ax.legend(**place, handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=len(labels) if in_one_row else 2,
+            handlelength=1.0,
+            handletextpad=0.5,
+            borderaxespad=0.2,
+        )
     return in_one_row
 
 
@@ -212,18 +226,27 @@ def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
     axes_width, axes_height = size_in_points(ax)
     font_size = 0.85 * mpl.rcParams["font.size"]
     space = axes_width / (len(sums) + 0.2)
+    # Lengths in units of the font size.
     text_length = DIGIT_WIDTH * max(map(len, texts))
-    upright = text_length * font_size > 0.95 * space
-    if upright:
-        font_size = min(font_size, space / 1.2)
+    line_height = 1.2
+    is_upright = text_length * font_size > 0.95 * space
+    if is_upright:
+        font_size = min(font_size, space / line_height)
     if font_size < MIN_FONT_SIZE:
         return MIN_SHARE_ABOVE_BARS
-    look: Any = {"ha": "center", "va": "bottom", "fontsize": font_size}
-    look["rotation"] = 90 if upright else 0
-    for degree, (text, top) in enumerate(zip(texts, tops, strict=True)):
-        ax.annotate(text, (degree, top), (0, 2), textcoords="offset points", **look)
-    text_height = text_length if upright else 1.2
-    return min((4 + font_size * text_height) / axes_height, MAX_SHARE_OF_SUMS)
+    for degree, text in enumerate(texts):
+        ax.annotate(
+            text,
+            (degree, tops[degree]),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=font_size,
+            rotation=90 if is_upright else 0,
+        )
+    height = text_length if is_upright else line_height
+    return min((4 + font_size * height) / axes_height, MAX_SHARE_OF_SUMS)
 
 
 def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
@@ -260,23 +283,34 @@ def _draw_total(
     axes.
     """
     font_size = mpl.rcParams["font.size"]
-    circle: Any = {"boxstyle": f"circle,pad={CIRCLE_PADDING}", "fc": "white"}
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
-        circle |= {"ec": DOUBT, "ls": "--", "lw": 1.2}
+        line: Any = {"edgecolor": DOUBT, "linestyle": "--", "linewidth": 1.2}
         reason = unreliable_total(ax, result)
         ax.set_title(reason, color=DOUBT, fontsize=font_size, pad=title_pad)
     else:
         total = short(result.total, result.maximum)
-        circle |= {"ec": "black", "lw": 0.8}
+        line = {"edgecolor": "black", "linewidth": 0.8}
     fraction_size = FRACTION_SIZE * font_size
     n_letters = max(len(total), len(str(result.maximum)))
     half_width = 0.5 * FRACTION_SHRINKAGE * DIGIT_WIDTH * n_letters
     radius = fraction_size * (half_width + CIRCLE_PADDING) + 1
-    position = (1.0, 1.0) if anchor is None else (anchor, anchor)
-    offset = (-radius, -radius) if anchor is None else (0.0, 0.0)
-    place: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    place |= {"ha": "center", "va": "center", "zorder": 5}
-    fraction = rf"$\frac{{{total}}}{{{result.maximum}}}$"
-    ax.annotate(fraction, position, offset, fontsize=fraction_size, bbox=circle, **place)
+    if anchor is None:
+        position = (1.0, 1.0)
+        offset = (-radius, -radius)
+    else:
+        position = (anchor, anchor)
+        offset = (0.0, 0.0)
+    ax.annotate(
+        rf"$\frac{{{total}}}{{{result.maximum}}}$",
+        position,
+        offset,
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        zorder=5,
+        fontsize=fraction_size,
+        bbox={"boxstyle": f"circle,pad={CIRCLE_PADDING}", "facecolor": "white", **line},
+    )
     return 2 * (radius + 1)

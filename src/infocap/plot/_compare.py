@@ -18,6 +18,8 @@ MAX_LEGEND_LINE_LENGTH = 48
 GROUP_WIDTH = 0.84
 # Share of its place that a bar takes.
 BAR_SHARE = 0.92
+# Intervals on bars that stand close together.
+THIN_ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.7, "capsize": 1.5}
 
 
 def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -48,8 +50,8 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
     n_devices = len(comparison.names)
     width = GROUP_WIDTH / n_devices
     with axes_in_style(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
-        pairs = zip(comparison.names, comparison.results, strict=True)
-        for number, (name, result) in enumerate(pairs):
+        for number, name in enumerate(comparison.names):
+            result = comparison.results[number]
             rows = table[table.device == name]
             # Unbiased estimates may lie below zero, and a bar cannot.
             capacities = np.maximum(rows.capacity.to_numpy(), 0.0)
@@ -58,19 +60,25 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
             error = result.total_standard_error
             total = result.qualified_total or with_error(result.total, error, HALF_WIDTH_95)
             label = f"{name}: {total} of {result.maximum}"
-            look: Any = {
-                "color": COLOURS[number % len(COLOURS)],
-                "hatch": None if number < len(COLOURS) else "///",
-                "label": textwrap.fill(label, MAX_LEGEND_LINE_LENGTH),
-            }
-            ax.bar(places, capacities, width=BAR_SHARE * width, **look)
+            ax.bar(
+                places,
+                capacities,
+                width=BAR_SHARE * width,
+                color=COLOURS[number % len(COLOURS)],
+                hatch=None if number < len(COLOURS) else "///",
+                label=textwrap.fill(label, MAX_LEGEND_LINE_LENGTH),
+            )
             if np.isfinite(rows.standard_error).all():
                 below = np.maximum(capacities - rows.low, 0.0)
                 above = np.maximum(rows.high - capacities, 0.0)
-                thin: Any = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.5}
-                ax.errorbar(places, capacities, [below, above], fmt="none", **thin)
+                ax.errorbar(places, capacities, [below, above], **THIN_ERROR_BARS)
         degree_axis(ax, np.arange(comparison.basis.max_degree + 1))
         ax.set(ylim=(0, None), ylabel="capacity")
-        place: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
-        ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **place)
+        ax.legend(
+            title="total capacity, 95 % interval",
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
+            alignment="left",
+            handlelength=1.0,
+        )
     return ax

@@ -71,8 +71,15 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         if result.unreliable:
             label = "total capacity, unreliable"
             fill = "white"
-        look: Any = {"color": COLOURS[0], "markersize": 3.5, "markerfacecolor": fill}
-        ax.plot(n_samples, totals, "o-", label=label, **look)
+        ax.plot(
+            n_samples,
+            totals,
+            "o-",
+            label=label,
+            color=COLOURS[0],
+            markersize=3.5,
+            markerfacecolor=fill,
+        )
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
         limit = result.noise_limited_total
         if limit is not None:
@@ -95,8 +102,10 @@ def _draw_interval(ax: Axes, n_samples: Floats, totals: Floats, half_width: Floa
     label = "95 % interval"
     if has_interval.all():
         low = np.maximum(totals - half_width, 0.0)
-        look: Any = {"color": COLOURS[0], "alpha": 0.22, "linewidth": 0}
-        ax.fill_between(n_samples, low, totals + half_width, label=label, **look)
+        high = totals + half_width
+        ax.fill_between(
+            n_samples, low, high, label=label, color=COLOURS[0], alpha=0.22, linewidth=0
+        )
     elif has_interval.any():
         # Without caps, so that the first line of the axes is the curve.
         ax.errorbar(
@@ -109,12 +118,12 @@ def _draw_interval(ax: Axes, n_samples: Floats, totals: Floats, half_width: Floa
         )
 
 
-def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = None) -> Axes:
+def indicator(source: CapacityResult | Factors | Indicator, ax: Axes | None = None) -> Axes:
     """Draw Malinowski's indicator function, whose minimum is the number of factors.
 
     Parameters
     ----------
-    found
+    source
         A result of ``infocap.estimate(recording)`` whose recording has noise repeats, or what
         `infocap.dimension.indicator` returned.
     ax
@@ -129,7 +138,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     >>> ax.texts[0].get_text()
     'minimum: 3 factors'
     """
-    factors = found.factors if isinstance(found, CapacityResult) else found
+    factors = source.factors if isinstance(source, CapacityResult) else source
     if factors is None:
         raise ParameterError(
             "the result has no factor analysis: its recording had no `noise`; measure one input "
@@ -142,14 +151,25 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     # Readouts without noise leave exactly zero, which has no place on a logarithmic axis.
     positive_values = np.where(values > 0, values, np.nan)
     with axes_in_style(ax) as ax:
-        look: Any = {"marker": _marker(len(values)), "color": COLOURS[0], "markersize": 2.5}
-        ax.semilogy(numbers, positive_values, **look)
+        ax.semilogy(
+            numbers,
+            positive_values,
+            color=COLOURS[0],
+            marker=_marker(len(values)),
+            markersize=2.5,
+        )
         n_factors = factors.n_factors
         if n_factors is not None:
             ax.axvline(n_factors, color=SOFT, linestyle="--", linewidth=0.9)
             ax.plot(n_factors, values[n_factors - 1], "o", color=COLOURS[5], markersize=5)
-            place: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-            ax.text(n_factors, 1.01, f"minimum: {n_factors} factors", **place)
+            ax.text(
+                n_factors,
+                1.01,
+                f"minimum: {n_factors} factors",
+                transform=ax.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+            )
         ax.yaxis.set_major_formatter(_PowersOfTen())
         ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
         ax.set_xlim(0, len(values) + 1)
@@ -158,6 +178,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
 
 
 def _marker(n_points: int) -> str | None:
+    """Return the marker of a curve's points; None where they are too many."""
     return "o" if n_points <= MAX_MARKERS else None
 
 
@@ -168,9 +189,10 @@ class _PowersOfTen(LogFormatterSciNotation):
     """
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        text = super().__call__(x, pos)
-        text = text.replace(r"$\mathdefault{", "").replace("}$", "").replace(r"\times", "·")
-        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(SUPERSCRIPTS), text)
+        formula = super().__call__(x, pos)
+        formula = formula.removeprefix(r"$\mathdefault{").removesuffix("}$")
+        formula = formula.replace(r"\times", "·")
+        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(SUPERSCRIPTS), formula)
 
 
 def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
@@ -203,12 +225,18 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
             "or more during the run, and give infocap.estimate the recording with them."
         )
     time, time_label = _time_axis(np.array(curve.time), in_seconds=curve.clock == "s")
-    distance = 100 * np.array(curve.moved)
+    distance = 100 * np.array(curve.distance)
     # The difference of two measurements has twice the variance of the noise.
     noise_distance = 100 * np.sqrt(2) * curve.noise
     with axes_in_style(ax) as ax:
-        look: Any = {"marker": _marker(len(time)), "color": COLOURS[0], "markersize": 2.5}
-        ax.plot(time, distance, label="reference", **look)
+        ax.plot(
+            time,
+            distance,
+            label="reference",
+            color=COLOURS[0],
+            marker=_marker(len(time)),
+            markersize=2.5,
+        )
         ax.axhline(noise_distance, color=SOFT, linestyle="--", label="noise alone")
         ax.set_ylim(0, 1.12 * max(*distance, noise_distance, 1e-6))
         ax.set(xlabel=time_label, ylabel="moved by (% of spread)")
@@ -250,11 +278,12 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
     'Room [K]'
     """
     names = recording.extra_names
-    if recording.extra is None or (name or names[0]) not in names:
+    if name is None and names:
+        name = names[0]
+    if recording.extra is None or name not in names:
         raise ParameterError(
             f"`name={name!r}` is no extra value of this recording, which has {list(names)}."
         )
-    name = name or names[0]
     values = recording.extra[:, names.index(name)]
     if recording.time is None:
         moments = np.arange(len(recording.design_index))
@@ -301,12 +330,13 @@ def convergence(
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")
         for number, term in enumerate(chosen):
-            look: Any = {
-                "color": COLOURS[number % len(COLOURS)],
-                "linestyle": "-" if number < len(COLOURS) else "--",
-                "label": "constant" if labels[term] == "1" else labels[term],
-            }
-            ax.plot(curve.n_samples, curve.raw[:, term], **look)
+            ax.plot(
+                curve.n_samples,
+                curve.raw[:, term],
+                color=COLOURS[number % len(COLOURS)],
+                linestyle="-" if number < len(COLOURS) else "--",
+                label="constant" if labels[term] == "1" else labels[term],
+            )
         limits = (curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05)
         ax.set(xscale="log", xlim=limits, ylim=(0, 1.05))
         ax.set(xlabel="number of samples $N$", ylabel="raw capacity $C_N$")

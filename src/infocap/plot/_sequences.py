@@ -9,9 +9,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from .._validation import require_whole_number
+from ..basis import FUNCTION, INPUT, DelayedBasis
+from ..errors import ParameterError
 from ..result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, GREY, SOFT, axes_in_style, stack
+from ._style import COLOURS, ERROR_BARS, GREY, SOFT, axes_in_style, stack
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
@@ -43,29 +46,31 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     >>> infocap.plot.memory_function(result).get_xlabel()
     'delay'
     """
-    basis = result.basis
+    basis = _delayed_basis(result, input)
+    family = basis.families[input - 1]
     input_name = basis.names[input - 1]
-    of_this_input = (basis.interactions == 1) & (basis.indices[:, 0] == input - 1)
-    # The functions of one input are counted by an index: one for each degree, but two for each
-    # degree of a phase, cosine and sine.
-    degrees = basis.degrees[of_this_input].tolist()
-    indices = basis.indices[of_this_input, 2].tolist()
-    kinds = sorted(set(zip(degrees, indices, strict=True)))
+    first_factors = basis.factors[:, 0]
+    of_this_input = (basis.interactions == 1) & (first_factors[:, INPUT] == input - 1)
+    # There is one function for each degree, but two for each degree of a phase, cosine and sine.
+    functions = np.unique(first_factors[of_this_input, FUNCTION])
+    degrees = family.degrees(int(functions.max(initial=0)) + 1)
     longest_delay = 0
     with axes_in_style(ax) as ax:
-        for (degree, index), colour in zip(kinds[:MAX_LINES], COLOURS, strict=False):
-            indices_of_degree = [other for other_degree, other in kinds if other_degree == degree]
-            n_kinds = len(indices_of_degree)
+        for function, colour in zip(functions[:MAX_LINES].tolist(), COLOURS, strict=False):
+            degree = int(degrees[function])
+            functions_of_degree = functions[degrees[functions] == degree].tolist()
+            n_of_degree = len(functions_of_degree)
             table = result.memory_function(degree, input)
-            table = table.iloc[indices_of_degree.index(index) :: n_kinds]
+            # At each delay the table has one row for each function of this degree.
+            table = table.iloc[functions_of_degree.index(function) :: n_of_degree]
             capacities = table["capacity"].to_numpy()
             if degree > 1 and not capacities.any():
                 continue
             visible = table.index[capacities > MIN_VISIBLE_SHARE]
             longest_delay = max(longest_delay, *visible.tolist(), 0)
             label = f"degree {degree}"
-            if n_kinds > 1:
-                label = basis.families[input - 1].label(index, input_name)
+            if n_of_degree > 1:
+                label = family.label(function, input_name)
             _draw_memory(ax, table, colour, label)
         # Where nothing is remembered any more, there is nothing to be seen.
         end = min(basis.memory, 1.5 * longest_delay + 3)
@@ -76,14 +81,27 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     return ax
 
 
+def _delayed_basis(result: CapacityResult, input: int) -> DelayedBasis:  # noqa: A002
+    """Return the basis of a result of delayed inputs; refuse others, and inputs that it has not."""
+    basis = result.basis
+    if not isinstance(basis, DelayedBasis):
+        raise ParameterError(
+            "this result is not about delayed inputs; estimate with a basis from "
+            "delayed_basis(...)."
+        )
+    if require_whole_number("input", input, 1) > basis.n_inputs:
+        raise ParameterError(f"`input={input}` is above {basis.n_inputs}, the number of inputs.")
+    return basis
+
+
 def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:
     """Draw capacity over delay, filled where it is significant, with a band if errors are known."""
     delays = table.index.to_numpy()
     capacities = table["capacity"].to_numpy()
     significant = capacities > 0
-    look: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
-    ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **look)
-    ax.plot(delays[significant], capacities[significant], "o", **look)
+    markers: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
+    ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **markers)
+    ax.plot(delays[significant], capacities[significant], "o", **markers)
     if "standard_error" in table:
         half_width = 2 * table["standard_error"].to_numpy()
         low = np.clip(capacities - half_width, 0, 1)
@@ -122,11 +140,16 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         totals = stack(ax, table, COLOURS, 0.8)
         errors = [result.total_standard_error for result in result_list]
         if None not in errors:
-            look: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
-            ax.errorbar(places, totals, np.array(errors, dtype=float), **look)
+            ax.errorbar(places, totals, np.array(errors, dtype=float), **ERROR_BARS)
         ranks = [_rank_of_readouts(result) for result in result_list]
-        line: Any = {"color": SOFT, "linestyle": "--", "label": "rank of the readouts"}
-        ax.hlines(ranks, places - 0.5, places + 0.5, **line)
+        ax.hlines(
+            ranks,
+            places - 0.5,
+            places + 0.5,
+            color=SOFT,
+            linestyle="--",
+            label="rank of the readouts",
+        )
         ax.set_ylabel("capacity without the constant")
         ax.set(xticks=places, xlim=(-0.7, len(result_list) - 0.3))
         settings = getattr(results, "settings", {})

@@ -26,8 +26,10 @@ SINGLE_MM = 89.0
 DOUBLE_MM = 183.0
 # Journals refuse smaller letters, which cannot be read in print.
 MIN_FONT_SIZE = 5.0  # points
-# Height of a figure over its width, unless the function that draws it wants another one.
-ASPECT = 0.72
+# Height of a figure over its width, unless the function that draws it needs another one.
+DEFAULT_ASPECT = 0.72
+# Steps between ticks, so that their numbers are round.
+ROUND_STEPS = (1, 2, 5, 10, 20, 50)
 
 # The palette of Okabe and Ito.
 COLOURS = (
@@ -42,11 +44,13 @@ COLOURS = (
 # Numbers that cannot be trusted.
 DOUBT = COLOURS[5]
 # The constant function, which any device with an offset computes, has none of the colours.
-CONSTANT = "#8e979f"
+CONSTANT_COLOUR = "#8e979f"
 # Cells of a matrix that are not in the basis.
 GREY = "#d0d0d0"
 # Lines with which others are compared.
 SOFT = "#565f69"
+# Standard errors on bars.
+ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
 
 # Width of new figures in millimetres, within `width`; None is the width of a journal's column.
 _FIGURE_WIDTH_MM: ContextVar[float | None] = ContextVar("_FIGURE_WIDTH_MM", default=None)
@@ -130,7 +134,7 @@ def save(ax: Axes, path: str | Path) -> Path:
 
 @contextmanager
 def axes_in_style(
-    ax: Axes | None, aspect: float = ASPECT, width_mm: float = SINGLE_MM
+    ax: Axes | None, aspect: float = DEFAULT_ASPECT, width_mm: float = SINGLE_MM
 ) -> Iterator[Axes]:
     """Yield the given axes as they are, or new ones in the look of this package."""
     if ax is not None:
@@ -148,8 +152,8 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     axes_width, _ = size_in_points(ax)
     mean_letter_width = 0.55 * mpl.rcParams["font.size"]
     n_letters = max(int(axes_width / mean_letter_width), 20)
-    text = f"total {result.qualified_total}".replace("$", r"\$")
-    return textwrap.fill(text, n_letters)
+    total_and_reason = f"total {result.qualified_total}".replace("$", r"\$")
+    return textwrap.fill(total_and_reason, n_letters)
 
 
 def settle(ax: Axes) -> None:
@@ -169,9 +173,10 @@ def size_in_points(ax: Axes) -> tuple[float, float]:
 def tick_step(ax: Axes, count: int) -> int:
     """Return the step from tick to tick at which numbers of two digits fit under `count` places."""
     axes_width, _ = size_in_points(ax)
-    smallest = 2.0 * mpl.rcParams["font.size"] * count / axes_width
-    for step in (1, 2, 5, 10, 20, 50):
-        if step >= smallest or step == count:
+    number_width = 2.0 * mpl.rcParams["font.size"]
+    min_step = number_width * count / axes_width
+    for step in ROUND_STEPS:
+        if step >= min_step or step == count:
             return step
     return count
 
@@ -179,10 +184,11 @@ def tick_step(ax: Axes, count: int) -> int:
 def stack(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
     """Draw the columns of a table as stacked bars over its rows; return the sums of the rows."""
     sums = np.zeros(len(table))
-    for (name, column), colour in zip(table.items(), cycle(colours), strict=False):
-        label = str(name) if column.any() else None
-        ax.bar(table.index, column, width, bottom=sums, color=colour, label=label, linewidth=0)
-        sums = sums + column.to_numpy()
+    for name, colour in zip(table.columns, cycle(colours), strict=False):
+        heights = table[name].to_numpy()
+        label = str(name) if heights.any() else None  # an empty column is not in the legend
+        ax.bar(table.index, heights, width, bottom=sums, color=colour, label=label, linewidth=0)
+        sums = sums + heights
     return sums
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import NUMERIC_KINDS, plain_numbers, save_dataset, write_whole
+from .._files import NUMBER_KINDS, plain_numbers, save_dataset, write_whole
 from .._hdf5 import COMPLEX_PARTS
 from .._version import __version__
 from ..errors import DataError, ParameterError
@@ -130,7 +130,7 @@ def _arrays(recording: Recording) -> dict[str, np.ndarray]:
         if source is None:
             continue
         values = np.asarray(source[:])
-        if values.dtype.kind not in NUMERIC_KINDS:
+        if values.dtype.kind not in NUMBER_KINDS:
             raise DataError(
                 f"{name} holds {values.dtype} values; give plain numbers, times in seconds."
             )

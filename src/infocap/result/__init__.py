@@ -7,7 +7,7 @@ from ._files import is_result, load_result, saved_attributes
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._capacity_result import per_term as per_term
-from ._files import RESULT_SUFFIXES as RESULT_SUFFIXES
+from ._files import READABLE_SUFFIXES as READABLE_SUFFIXES
 from ._files import saved_metadata as saved_metadata
 from ._target import sum_over as sum_over
 

@@ -50,17 +50,17 @@ class Drift:
     time: tuple[float, ...]
     # "s" where times were recorded, "order" where only the order of measurements is known.
     clock: str
-    moved: tuple[float, ...]
+    distance: tuple[float, ...]  # of each measurement from the first
     size: float  # root mean square of what is more than noise
     noise: float  # standard deviation of the noise of single measurements
 
     def __post_init__(self) -> None:
-        sound = _are_equally_long_numbers(self.time, self.moved)
+        sound = _are_equally_long_numbers(self.time, self.distance)
         _refuse_unless(sound and _are_equally_long_numbers((self.size, self.noise)), self)
 
 
 def _are_equally_long_numbers(*columns: Any) -> bool:
-    """Whether all columns are equally long, hold something, and hold nothing but finite numbers."""
+    """Return whether all columns are equally long, hold something, and hold nothing but finite numbers."""
     for column in columns:
         for value in column:
             if not isinstance(value, Real) or not abs(float(value)) < LARGEST_NUMBER:
@@ -70,6 +70,7 @@ def _are_equally_long_numbers(*columns: Any) -> bool:
 
 
 def _refuse_unless(sound: bool, analysis: object) -> None:
+    """Refuse an analysis whose numbers cannot be what they claim to be."""
     if not sound:
         kind = type(analysis).__name__.lower()
         raise ParameterError(

@@ -10,11 +10,11 @@ import numpy as np
 
 from .._formatting import counted, html_for_notebook, rounded, with_error
 from .._validation import require_one_of, require_probability
-from ..basis import DelayedBasis, ProductBasis
+from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
 from ._analyses import Drift, Factors, Growth
-from ._target import Capacity, corrected, expand, sum_over
+from ._target import Capacity, bias_corrected, expand, sum_over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,10 +29,45 @@ PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "thresho
 class CapacityResult:
     """Capacities of every function of a basis, their total, and how they were found.
 
-    `n_readouts` is the number of channels that were given. `maximum` is the largest possible total: the channels that
-    change and the constant readout; `rank` is how many of those are linearly independent. `checks` holds every warning
-    raised and everything that was put right; `growth`, `factors` and `drift` are what `estimate` found in a recording.
+    Attributes
+    ----------
+    capacity
+        The capacity of every function as the method gives it, within [0, 1], (terms,).
+    raw
+        The plain empirical capacities C_N, (terms,).
+    standard_error, p_value, threshold
+        Of every capacity, (terms,); None where the method has none.
+    total, total_standard_error
+        The total capacity and its standard error, which is None where the method has none.
+    n_samples, n_readouts
+        The numbers of samples, and of channels that were given.
+    maximum
+        The largest possible total: the channels that change and the constant readout.
+    rank
+        How many of those are linearly independent.
+    basis, method
+        The functions, and the name of the method.
+    checks
+        Every warning raised and everything that was put right.
+    unbiased
+        Capacities before anything is set to zero or clipped, the centres of the intervals, (terms,).
+    noise_limited_total, noise_limited_standard_error
+        The total over a complete basis that noise allows, from repeats, and its standard error.
+    coordinates, residual_covariance
+        What `capacity_of` needs. The functions in a frame of the readouts' space, each (rank, terms), from all samples,
+        the first and the second half of them. A method that fits the readouts gives those of all samples alone, and
+        the covariance there of what the fit left (rank, rank).
+    without_stretches
+        Capacities without each stretch of a sequence, (stretches, terms).
+    weights
+        W* of every function, (readouts + 1, terms), the constant's weight first.
+    growth, factors, drift
+        What `estimate` found in a recording beside capacities.
+    metadata
+        Where the data came from, as plain data.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=2)
     >>> result = infocap.probe(lambda u: u[:, :1] * u, basis, 256, seed=1)  # u1², u1 u2
     >>> result.matrix().round(2)
@@ -59,23 +94,16 @@ class CapacityResult:
     basis: ProductBasis
     method: str
     checks: tuple[Check, ...] = ()
-    # Before anything is set to zero or clipped; the centre of the intervals.
     unbiased: Floats | None = None
-    # The total over a complete basis that noise allows, from repeats.
     noise_limited_total: float | None = None
     noise_limited_standard_error: float | None = None
-    # The functions in a frame of the readouts' space, each (rank, terms): whole, first half, second half. A method that
-    # fits the readouts gives the whole alone, and the covariance there of what the fit left (rank, rank).
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
-    # Capacities without each stretch of a sequence, (stretches, terms).
     without_stretches: Floats | None = None
-    # W* of every function (readouts + 1, terms), the constant's weight first.
     weights: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
-    # Plain data: where the data came from.
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -135,27 +163,45 @@ class CapacityResult:
         return f"about {total} (unreliable: {self.unreliable})"
 
     def interval(self, level: float = 0.95) -> Floats:
-        """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
+        """Return the confidence interval of every capacity, (terms, 2), within [0, 1].
+
+        Parameters
+        ----------
+        level
+            The probability with which an interval holds.
+        """
         half_width = self._half_width(self.standard_error, level)
         centre = self.capacity if self.unbiased is None else self.unbiased
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the total, between 0 and the rank; it holds only where `unreliable` is empty."""
+        """Return the confidence interval of the total, between 0 and the rank.
+
+        It holds only where `unreliable` is empty.
+
+        Parameters
+        ----------
+        level
+            The probability with which the interval holds.
+        """
         half_width = float(self._half_width(self.total_standard_error, level))
-        return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
+        low = max(self.total - half_width, 0.0)
+        high = min(self.total + half_width, float(self.rank))
+        return low, high
 
     def _half_width(self, error: Any, level: float) -> Any:
+        """Return half the width of the interval that belongs to a standard error."""
         from scipy.special import ndtri
 
         if error is None:
             raise ParameterError(
                 f"method {self.method!r} gives no standard errors, so there is no interval."
             )
-        return ndtri(0.5 + require_probability("level", level) / 2) * error
+        level = require_probability("level", level)
+        return ndtri(0.5 + level / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
-        """Capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
+        """Return capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
         import pandas as pd
 
         n_degrees = self.basis.max_degree + 1
@@ -165,7 +211,7 @@ class CapacityResult:
         return pd.DataFrame(table, pd.RangeIndex(n_degrees, name="degree"), ["1", "2", ">2"])
 
     def matrix(self) -> Floats:
-        """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
+        """Return capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
         if self.basis.of_sequences:
             raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
         if self.basis.n_inputs != 2:
@@ -209,11 +255,20 @@ class CapacityResult:
         return sum_over(self, self._delayed_basis.degrees > 1)
 
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
-        """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
+        """Return capacity, standard error and p-value of the functions of one delayed input, by delay.
+
+        Parameters
+        ----------
+        degree
+            The degree of the functions.
+        input
+            The number of the input, from 1 on.
+        """
         import pandas as pd
 
         basis = self._delayed_basis
-        input_of_first_factor = basis.factors[:, 0, 0] + 1
+        first_factors = basis.factors[:, 0]
+        input_of_first_factor = first_factors[:, INPUT] + 1
         of_degree = (basis.interactions == 1) & (basis.degrees == degree)
         rows = of_degree & (input_of_first_factor == input)
         if not rows.any():
@@ -229,7 +284,7 @@ class CapacityResult:
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
     def by_delay(self) -> pd.DataFrame:
-        """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
+        """Return capacity by the largest delay (rows) and degree (columns) of functions, without the constant."""
         import pandas as pd
 
         delays = self._delayed_basis.largest_delays
@@ -240,31 +295,49 @@ class CapacityResult:
         return pd.DataFrame(table[:, columns], pd.RangeIndex(len(table), name="delay"), columns)
 
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
-        """Capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]), NaN where unknown."""
+        """Return capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]).
+
+        It is NaN where the basis has no such function.
+
+        Parameters
+        ----------
+        input
+            The number of the input, from 1 on.
+        """
         basis = self._delayed_basis
-        is_of_input = basis.factors[:, :, 0] == input - 1
-        is_empty = basis.factors[:, :, 2] == 0
+        is_of_input = basis.factors[:, :, INPUT] == input - 1
+        is_empty = basis.factors[:, :, FUNCTION] == 0
         of_input_alone = np.all(is_of_input | is_empty, axis=1)
         pairs = np.flatnonzero(of_input_alone & (basis.degrees == 2))
         if not len(pairs):
             raise ParameterError(
                 f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: ...}}`."
             )
-        first = basis.factors[pairs, 0, 1]
-        last = basis.largest_delays[pairs]
-        size = int(last.max()) + 1
+        first_factors = basis.factors[pairs, 0]
+        shorter_delays = first_factors[:, DELAY]
+        longer_delays = basis.largest_delays[pairs]
+        size = int(longer_delays.max()) + 1
         matrix = np.full((size, size), np.nan)
-        matrix[first, last] = self.capacity[pairs]
-        matrix[last, first] = self.capacity[pairs]
+        matrix[shorter_delays, longer_delays] = self.capacity[pairs]
+        matrix[longer_delays, shorter_delays] = self.capacity[pairs]
         return matrix
 
     def capacity_of(self, target: Target) -> Capacity:
-        """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
+        """Return the capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
-        Of a sequence u (steps, inputs) it gives one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
-        It is a number within [0, 1] with an attribute `standard_error`, which is None where the method has none. Its
-        bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a warning
-        says how much that is.
+        Its bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a
+        warning says how much that is.
+
+        Parameters
+        ----------
+        target
+            The function, from inputs (samples, inputs) to values (samples,). Of a sequence u (steps, inputs) it gives
+            one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
+
+        Returns
+        -------
+        Capacity
+            A number within [0, 1] with an attribute `standard_error`, which is None where the method has none.
         """
         if not self.coordinates:
             raise ParameterError(
@@ -274,27 +347,33 @@ class CapacityResult:
         coefficients, power = expand(target, self.basis)
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
-            whole, first_half, second_half = (
+            of_all_rows, of_first_half, of_second_half = (
                 float(np.sum((inside @ coefficients) ** 2)) for inside in self.coordinates
             )
-            return Capacity(
-                2 * whole - (first_half + second_half) / 2
-            )  # extrapolated to infinite N
-        return corrected(
+            extrapolated = 2 * of_all_rows - (of_first_half + of_second_half) / 2  # to infinite N
+            return Capacity(extrapolated)
+        return bias_corrected(
             coefficients,
-            self.coordinates[0],
-            self.residual_covariance,
-            self.unbiased,
-            self.standard_error,
-            self.n_samples,
+            inside=self.coordinates[0],
+            noise=self.residual_covariance,
+            unbiased=self.unbiased,
+            standard_error=self.standard_error,
+            n_samples=self.n_samples,
         )
 
     def readout_weights(self, target: str | Target) -> Floats:
-        """The weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2): (readouts + 1,).
+        """Return the weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2).
 
-        The first belongs to the constant readout, the others to the channels as given (0 where one was left out).
-        `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis
-        counts.
+        Parameters
+        ----------
+        target
+            A label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis counts.
+
+        Returns
+        -------
+        Floats
+            Weights (readouts + 1,): the first belongs to the constant readout, the others to the channels as given, 0
+            where one was left out.
         """
         if self.weights is None:
             raise ParameterError(
@@ -308,8 +387,17 @@ class CapacityResult:
         return self.weights @ coefficients
 
     def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
-        """The best output y* = W*ᵀX for a target (paper, section 2.2) from readouts (samples, readouts): (samples,).
+        """Return the best output y* = W*ᵀX for a target (paper, section 2.2), (samples,).
 
+        Parameters
+        ----------
+        x
+            Readouts (samples, readouts) of the channels that the result was estimated from.
+        target
+            A label or a function of the inputs, as for `readout_weights`.
+
+        Examples
+        --------
         >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
         >>> u = infocap.draw(basis, 64, seed=1)
         >>> result = infocap.estimate(u, np.hstack([u, u**2]), basis)
@@ -325,7 +413,7 @@ class CapacityResult:
         return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per function: label, degrees, capacity and all that is known about it."""
+        """Return one row per function: label, degrees, capacity and all that is known about it."""
         import pandas as pd
 
         basis = self.basis
@@ -333,19 +421,26 @@ class CapacityResult:
         return pd.DataFrame(table | basis.index_columns | per_term(self))
 
     def to_xarray(self) -> xr.Dataset:
-        """Everything, as a labelled data set."""
+        """Return everything as a labelled data set."""
         from ._files import to_dataset
 
         return to_dataset(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write to NetCDF4 (``.nc``) or, without what `capacity_of` needs, to CSV (``.csv``)."""
+        """Write the result to a file, and return its path.
+
+        Parameters
+        ----------
+        path
+            A name that ends in ``.nc`` (NetCDF4, which holds everything) or ``.csv`` (a table, without what
+            `capacity_of` needs).
+        """
         from ._files import save
 
         return save(self, Path(path))
 
 
 def per_term(result: CapacityResult) -> dict[str, Any]:
-    """The columns of a result that its method has found, each with one number per function."""
+    """Return the columns of a result that its method has found, each with one number per function."""
     columns = {name: getattr(result, name) for name in PER_TERM}
     return {name: values for name, values in columns.items() if values is not None}

@@ -31,9 +31,9 @@ from ._capacity_result import PER_TERM, CapacityResult, per_term
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "infocap result 1"
+RESULT_FORMAT = "infocap result 1"
 # What `load_result` reads: tables, NetCDF, and reports and cards.
-RESULT_SUFFIXES = (".csv", ".nc", ".html")
+READABLE_SUFFIXES = (".csv", ".nc", ".html")
 # The numbers in a report or a card, as JSON.
 EMBEDDED_JSON = re.compile(rb'id="infocap-data">(.*?)</', re.DOTALL)
 # Fields of a result that are whole numbers, and fields that are numbers or None.
@@ -138,9 +138,9 @@ def load_result(path: str | Path) -> CapacityResult:
     True
     """
     path = Path(path)
-    if path.suffix not in RESULT_SUFFIXES:
+    if path.suffix not in READABLE_SUFFIXES:
         raise DataError(
-            f"{path} is no result, whose name ends in {', '.join(RESULT_SUFFIXES)}; "
+            f"{path} is no result, whose name ends in {', '.join(READABLE_SUFFIXES)}; "
             f"`infocap estimate {path} -o result.nc` makes one of a recording or a store."
         )
     readers = {".nc": _read_netcdf, ".csv": _read_csv, ".html": _read_page}
@@ -160,10 +160,12 @@ def load_result(path: str | Path) -> CapacityResult:
 
 
 def _read_netcdf(path: Path) -> StoredResult:
+    """Return what a NetCDF4 file holds."""
     with open_hdf5(path) as contents:
         _refuse_other_formats(path, contents.attributes)
 
         def arrays(names: Any) -> dict[str, Any]:
+            """Return those of the named arrays that the file has."""
             return {name: contents.numbers(name) for name in names if name in contents}
 
         if "index" in contents:
@@ -171,18 +173,21 @@ def _read_netcdf(path: Path) -> StoredResult:
         else:
             factors = np.stack([contents.numbers(name) for name in FACTOR_VARIABLES], axis=2)
             indices = factors.reshape(len(factors), -1)
-        text = "".join(contents.text("metadata")) if "metadata" in contents else "{}"
+        metadata = {}
+        if "metadata" in contents:
+            metadata = json.loads("".join(contents.text("metadata")))
         return StoredResult(
             attributes=contents.attributes,
             indices=indices,
             columns=arrays(PER_TERM),
-            metadata=json.loads(text),
+            metadata=metadata,
             coordinates=tuple(arrays(COORDINATES).values()),
             extra_arrays=arrays(EXTRA_ARRAYS),
         )
 
 
 def _read_csv(path: Path) -> StoredResult:
+    """Return what a table with infocap's header holds."""
     import pandas as pd
 
     data = read_text(path)
@@ -216,6 +221,7 @@ def _read_csv(path: Path) -> StoredResult:
 
 
 def _read_page(path: Path) -> StoredResult:
+    """Return what a report or a card carries as JSON."""
     embedded = EMBEDDED_JSON.search(read_text(path))
     if embedded is None:
         raise DataError(
@@ -233,17 +239,18 @@ def _read_page(path: Path) -> StoredResult:
 
 
 def _refuse_other_formats(path: Path, attributes: dict[str, Any]) -> None:
-    if attributes.get("format") != FORMAT:
+    """Refuse a file that does not say it is a result of this format."""
+    if attributes.get("format") != RESULT_FORMAT:
         raise DataError(
-            f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}; of measured data "
+            f"{path} is not an {RESULT_FORMAT!r} file but {attributes.get('format')!r}; of measured data "
             f"`infocap estimate {path} -o result.nc` makes one."
         )
 
 
 def saved_attributes(result: CapacityResult) -> dict[str, Any]:
-    """What a file says about a result beside its table; JSON knows all of it."""
+    """Return what a file says about a result beside its table; JSON knows all of it."""
     attributes = {
-        "format": FORMAT,
+        "format": RESULT_FORMAT,
         "infocap_version": __version__,
         "n_terms": len(result.basis),
         "basis": json.dumps(result.basis.to_dict()),
@@ -257,7 +264,7 @@ def saved_attributes(result: CapacityResult) -> dict[str, Any]:
 
 
 def saved_metadata(result: CapacityResult) -> dict[str, Any]:
-    """Metadata and what a recording told besides capacities, as plain data."""
+    """Return the metadata and what a recording told besides capacities, as plain data."""
     plain = dict(result.metadata)
     for name in ANALYSES:
         analysis = getattr(result, name)
@@ -267,7 +274,7 @@ def saved_metadata(result: CapacityResult) -> dict[str, Any]:
 
 
 def _rebuild(stored: StoredResult) -> CapacityResult:
-    """The result that a file holds; arrays of unequal lengths or of other types than numbers are refused."""
+    """Return the result that a file holds; refuse arrays of unequal lengths or of other types than numbers."""
     columns = stored.columns
     arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
     arrays_by_term += [inside.T for inside in stored.coordinates]
@@ -303,7 +310,7 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
 
 
 def _analysis(kind: Any, saved: dict[str, Any]) -> Any:
-    """A Growth, Factors or Drift, whose columns are lists in a file."""
+    """Return a Growth, Factors or Drift, whose columns are lists in a file."""
     values = {}
     for name, value in saved.items():
         values[name] = tuple(value) if isinstance(value, list) else value
@@ -311,7 +318,7 @@ def _analysis(kind: Any, saved: dict[str, Any]) -> Any:
 
 
 def is_result(path: str | Path) -> bool:
-    """Whether a file says that it holds a result."""
+    """Return whether a file says that it holds a result."""
     path = Path(path)
     with suppress(OSError, ValueError):  # not there, broken, or of another format
         if path.suffix == ".csv":
@@ -320,5 +327,5 @@ def is_result(path: str | Path) -> bool:
         if path.suffix == ".html":
             return EMBEDDED_JSON.search(path.read_bytes()) is not None
         with open_hdf5(path) as contents:
-            return contents.attributes.get("format") == FORMAT
+            return contents.attributes.get("format") == RESULT_FORMAT
     return False

@@ -8,7 +8,7 @@ from .._formatting import with_error
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels import jackknife_error_of_stretches
+from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_stretches
 from ..typing import Floats, Target
 
 if TYPE_CHECKING:
@@ -23,24 +23,22 @@ MIN_FIT_POINTS = 4096
 CHECK_POINTS = 2**17
 # The share of a target's power outside the basis that is worth a warning.
 MAX_SHARE_OUTSIDE = 0.01
-# The least number that anything is divided by.
-TINY = 1e-300
 
 
 class Capacity(float):
     """The capacity for one function or for several, a number that knows its `standard_error` (None where nobody does).
 
-    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, most=20)
+    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, maximum=20)
     (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
     """
 
     standard_error: float | None
 
     def __new__(
-        cls, value: float, standard_error: float | None = None, most: float = 1.0
+        cls, value: float, standard_error: float | None = None, maximum: float = 1.0
     ) -> "Capacity":
-        """Keep the value within [0, most]; a single capacity is at most 1."""
-        capacity = super().__new__(cls, min(max(value, 0.0), most))
+        """Keep the value within [0, maximum]; a single capacity is at most 1."""
+        capacity = super().__new__(cls, min(max(value, 0.0), maximum))
         capacity.standard_error = standard_error
         return capacity
 
@@ -48,21 +46,21 @@ class Capacity(float):
         return with_error(float(self), self.standard_error)
 
 
-def sum_over(result: "CapacityResult", some: Floats) -> Capacity:
-    """Return the sum of the unbiased capacities of some functions, with its standard error.
+def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
+    """Return the sum of the unbiased capacities of the chosen functions (terms,), with its standard error.
 
     Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
     out as the squared errors of functions are.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
-    value = float(capacities[some].sum())
+    value = float(capacities[chosen].sum())
     if result.without_stretches is not None:
-        error = jackknife_error_of_stretches(result.without_stretches[:, some].sum(axis=1))
+        error = jackknife_error_of_stretches(result.without_stretches[:, chosen].sum(axis=1))
         return Capacity(value, error, result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
-    error_of_all = max(float(np.linalg.norm(result.standard_error)), TINY)
-    share = np.linalg.norm(result.standard_error[some]) / error_of_all
+    error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
+    share = np.linalg.norm(result.standard_error[chosen]) / error_of_all
     return Capacity(value, float(share) * result.total_standard_error, result.rank)
 
 
@@ -95,28 +93,30 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     return coefficients, power
 
 
-def corrected(
-    target: Floats,
+def bias_corrected(
+    coefficients: Floats,
+    *,
     inside: Floats,
     noise: Floats,
     unbiased: Floats,
     standard_error: Floats,
     n_samples: int,
 ) -> Capacity:
-    """The capacity of a target with coefficients (terms,), without its bias, and its standard error.
+    """Return the capacity of a target with coefficients (terms,), without its bias, and its standard error.
 
-    `inside` (rank, terms) are the functions' coefficients on the readouts in a frame with G = 1, and `noise` the
-    covariance of what the fit leaves of the readouts there. A target's coefficients are sums of those, so its bias is a
+    `inside` (rank, terms) are the functions' coefficients on the readouts in a frame with G = 1, `noise` (rank, rank)
+    the covariance of what the fit leaves of the readouts there, and `unbiased` and `standard_error` (terms,) what was
+    measured for the functions. A target's coefficients are sums of those, so its bias is a
     sum over pairs of functions. Only that of each function with itself was measured; bias and variance of the others
     are those of normal residuals (docs/theory.md), scaled so that every single function has what was measured for it.
     """
-    projection = inside @ target
-    squares = target**2
+    projection = inside @ coefficients
+    squares = coefficients**2
     bias, variance = _bias_and_variance(projection[:, None], np.sum(squares), noise, n_samples)
     bias_of_each, variance_of_each = _bias_and_variance(inside, 1.0, noise, n_samples)
     measured_bias_of_each = np.sum(inside**2, axis=0) - unbiased
     correction = squares @ (measured_bias_of_each - bias_of_each)
-    widening = (squares @ standard_error**2) / max(squares @ variance_of_each, TINY)
+    widening = (squares @ standard_error**2) / max(squares @ variance_of_each, SMALLEST_DIVISOR)
     value = float(projection @ projection - bias[0] - correction)
     return Capacity(value, float(np.sqrt(variance[0] * widening)))
 
@@ -124,28 +124,33 @@ def corrected(
 def _bias_and_variance(
     projection: Floats, power: float, noise: Floats, n_samples: int
 ) -> tuple[Floats, Floats]:
-    """Bias and variance of |projection|² (rank, functions) for functions of mean square `power`, residuals normal."""
+    """Return bias and variance of |projection|² for functions of mean square `power`, residuals being normal.
+
+    `projection` (rank, functions) are the functions' coefficients on the readouts.
+    """
     rank = len(noise)
     trace = float(np.trace(noise))
     unseen_power = power - np.sum(projection**2, axis=0)
     noisy_power = np.einsum("ij,ij->j", projection, noise @ projection)
     bias = (trace * unseen_power + (rank - trace) * noisy_power) / n_samples
     first_order = np.maximum(4 * unseen_power * noisy_power - 2 * noisy_power**2, 0.0) / n_samples
-    second_order = 2 * np.abs(bias) * np.sum(noise**2) / (max(trace, TINY) * n_samples)
+    trace_of_square = np.sum(noise**2)
+    second_order = 2 * np.abs(bias) * trace_of_square / (max(trace, SMALLEST_DIVISOR) * n_samples)
     return bias, first_order + second_order
 
 
 def _drawn_inputs(basis: ProductBasis, n_points: int, seed: int) -> Floats:
-    """Inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
+    """Return inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
     blocks = None if basis.of_sequences else 1
     u = draw(basis, n_points + basis.memory, seed=seed, blocks=blocks)
     n_times = len(basis.columns) - u.shape[1]
-    times = np.random.default_rng([seed, 1]).uniform(-1, 1, (len(u), n_times))
+    generator = np.random.default_rng([seed, 1])
+    times = generator.uniform(-1, 1, (len(u), n_times))
     return np.hstack([u, times])
 
 
 def _values(target: Target, u: Floats) -> Floats:
-    """The values of a target at some inputs, checked."""
+    """Return the values of a target at the inputs, checked."""
     if not callable(target):
         raise DataError(
             f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0])."

@@ -54,8 +54,25 @@ class _Network(Checked):
 
 @dataclass(frozen=True)
 class RandomFeatures(_Network):
-    """x_i = activation(gain w_i · u + bias_i), with fixed random weights, plus additive noise.
+    """One hidden layer: x_i = activation(gain w_i · u + bias_i), with fixed random weights, plus noise.
 
+    Parameters
+    ----------
+    n_inputs
+        The number of inputs.
+    n_readouts
+        The number of units, all of which are read out.
+    activation
+        ``"tanh"``, ``"relu"``, ``"sin"``, ``"square"`` or ``"linear"``.
+    gain
+        The standard deviation of the weights. Biases are uniform on [-1, 1].
+    noise
+        The standard deviation of what is added to every readout.
+    seed
+        The seed of the weights, not of the noise.
+
+    Examples
+    --------
     >>> RandomFeatures(n_inputs=2, n_readouts=30)(np.zeros((5, 2))).shape
     (5, 30)
     """
@@ -64,8 +81,8 @@ class RandomFeatures(_Network):
     n_readouts: Count = 50
     activation: Activation = "tanh"
     gain: Positive = 1.0
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    seed: int = 0  # of the weights, not of the noise
+    noise: NotNegative = 0.0
+    seed: int = 0
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats]]:
@@ -79,11 +96,29 @@ class RandomFeatures(_Network):
 class FeedForward(_Network):
     """A feed-forward network with fixed random weights, whose last layer is read out.
 
-    Each layer is x -> activation(gain w x / sqrt(inputs of the layer) + bias).
+    Each layer is x -> activation(gain w x / sqrt(inputs of the layer) + bias). Networks of one seed
+    that begin with the same widths begin with the same layers: to read out an inner layer, make the
+    network that ends there.
 
-    Additive noise joins the readouts. Networks of one seed that begin with the same widths begin
-    with the same layers: to read out an inner layer, make the network that ends there.
+    Parameters
+    ----------
+    n_inputs
+        The number of inputs.
+    widths
+        The number of units of each layer.
+    activation
+        ``"tanh"``, ``"relu"``, ``"sin"``, ``"square"`` or ``"linear"``.
+    gain
+        The standard deviation of what enters a unit, for inputs of size 1.
+    bias
+        The standard deviation of the biases.
+    noise
+        The standard deviation of what is added to every readout.
+    seed
+        The seed of the weights, not of the noise.
 
+    Examples
+    --------
     >>> FeedForward(n_inputs=3, widths=(40, 40))(np.zeros((5, 3))).shape
     (5, 40)
     """
@@ -91,10 +126,10 @@ class FeedForward(_Network):
     n_inputs: Count
     widths: Sequence[int] = (40, 40)
     activation: Activation = "tanh"
-    gain: Positive = 1.5  # standard deviation of what enters a unit, for inputs of size 1
-    bias: NotNegative = 0.5  # standard deviation of the biases
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    seed: int = 0  # of the weights, not of the noise
+    gain: Positive = 1.5
+    bias: NotNegative = 0.5
+    noise: NotNegative = 0.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

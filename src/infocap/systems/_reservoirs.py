@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from .._validation import (
     NotNegative,
     Positive,
     require_one_of,
-    require_positive,
     require_whole_number,
 )
 from ..errors import DataError, ParameterError
@@ -32,6 +31,9 @@ from ._networks import ACTIVATIONS, Activation
 
 # How many different pasts `check_fading` compares.
 N_PASTS = 4
+# Readouts that differ by less, in standard deviations of each, count as equal to `check_fading`. A
+# transient of 0.001 at the start of N samples changes capacities by about 1e-6 / N.
+MAX_DIFFERENCE_OF_EQUALS = 1e-3
 # How much farther apart than two runs with different noise a run from rest may be: more is memory
 # of the start.
 NOISE_FACTOR = 1.5
@@ -87,17 +89,49 @@ class _Reservoir(Checked):
         return runs
 
 
+class _NetworkWeights(NamedTuple):
+    """What an echo state network draws once and keeps."""
+
+    recurrent: Floats  # W (nodes, nodes)
+    of_inputs: Floats  # w (nodes, inputs)
+    bias: Floats  # b (nodes,)
+
+
 @dataclass(frozen=True)
 class EchoState(_Reservoir):
     """A recurrent network with fixed random weights.
 
     Its state is x[t] = (1 - leak) x[t-1] + leak tanh(W x[t-1] + w u[t] + b).
 
-    W is normal, scaled to the spectral radius `radius`; w is uniform within ± `input_scale`, b
-    within ± `bias`. Without bias the network is odd: readouts of inputs symmetric about zero hold
-    odd degrees only. With ``activation="linear"`` its capacities are known exactly, see
+    Without bias the network is odd: readouts of inputs symmetric about zero hold odd degrees only.
+    With ``activation="linear"`` its capacities are known exactly, see
     `infocap.theory.linear_memory`.
 
+    Parameters
+    ----------
+    n_nodes
+        The number of nodes, all of which are read out.
+    radius
+        The spectral radius of W, which is normal.
+    input_scale
+        Input weights w are uniform within ± this.
+    leak
+        The share of the state that a step replaces, above 0 and at most 1.
+    bias
+        Biases b are uniform within ± this.
+    n_inputs
+        The number of inputs.
+    activation
+        ``"tanh"``, as in the formula, or ``"relu"``, ``"sin"``, ``"square"``, ``"linear"``.
+    noise
+        The standard deviation of what is added to every readout.
+    state_noise
+        The standard deviation of what enters every node at every step, and stays in the loop.
+    seed
+        The seed of the weights, not of the noise.
+
+    Examples
+    --------
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> EchoState(50, radius=0.9, input_scale=0.5, seed=1)(u).shape
     (500, 50)
@@ -110,10 +144,9 @@ class EchoState(_Reservoir):
     bias: Finite = 0.0
     n_inputs: Count = 1
     activation: Activation = "tanh"
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    # Standard deviation of what enters every node at every step, and stays in the loop.
+    noise: NotNegative = 0.0
     state_noise: NotNegative = 0.0
-    seed: int = 0  # of the weights, not of the noise
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,41 +154,47 @@ class EchoState(_Reservoir):
             raise ParameterError(f"`leak={self.leak!r}` must lie above 0 and be at most 1.")
 
     @cached_property
-    def _weights(self) -> tuple[Floats, Floats, Floats]:
-        """Recurrent weights (nodes, nodes), input weights (nodes, inputs) and biases (nodes,)."""
+    def _weights(self) -> _NetworkWeights:
         generator = np.random.default_rng(self.seed)
         recurrent = generator.standard_normal((self.n_nodes, self.n_nodes))
         recurrent *= self.radius / np.abs(np.linalg.eigvals(recurrent)).max()
-        entering = self.input_scale * generator.uniform(-1, 1, (self.n_nodes, self.n_inputs))
+        of_inputs = self.input_scale * generator.uniform(-1, 1, (self.n_nodes, self.n_inputs))
         bias = self.bias * generator.uniform(-1, 1, self.n_nodes)
-        return recurrent, entering, bias
+        return _NetworkWeights(recurrent, of_inputs, bias)
 
     @property
     def recurrent_weights(self) -> Floats:
         """W (nodes, nodes)."""
-        return self._weights[0]
+        return self._weights.recurrent
 
     @property
     def input_weights(self) -> Floats:
         """The input weights w (nodes, inputs)."""
-        return self._weights[1]
+        return self._weights.of_inputs
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
-        recurrent, _, bias = self._weights
         activation = ACTIVATIONS[self.activation]
-        driven = activation(state @ recurrent.T + entering + bias)
+        recurrent = state @ self._weights.recurrent.T
+        driven = activation(recurrent + entering + self._weights.bias)
         return (1 - self.leak) * state + self.leak * driven
 
 
 @dataclass(frozen=True)
 class DelayLine(_Reservoir):
-    """The last `n_nodes` inputs and nothing else.
-
-    Readout k = 0, ..., n_nodes - 1 is x_k[t] = u[t-k] plus noise.
+    """The last `n_nodes` inputs and nothing else: x_k[t] = u[t-k] plus noise.
 
     Each delay has the capacity v / (v + noise²), v being the variance of the inputs, and every
     other function 0.
 
+    Parameters
+    ----------
+    n_nodes
+        The number of delays k = 0, ..., n_nodes - 1.
+    noise
+        The standard deviation of what is added to every readout.
+
+    Examples
+    --------
     >>> DelayLine(3)([1.0, 2.0, 3.0])
     array([[1., 0., 0.],
            [2., 1., 0.],
@@ -163,7 +202,7 @@ class DelayLine(_Reservoir):
     """
 
     n_nodes: Count = 10
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
+    noise: NotNegative = 0.0
 
     n_inputs = 1
     state_noise = 0.0
@@ -197,6 +236,33 @@ class DelayReservoir(_Reservoir):
     From one virtual node to the next the delayed value is held, and the low-pass part is then
     integrated exactly: x_i[t] = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
 
+    Parameters
+    ----------
+    n_nodes
+        The number of virtual nodes, all of which are read out.
+    nonlinearity
+        ``"mackey-glass"`` or ``"ikeda"``.
+    feedback
+        The factor before f.
+    input_scale
+        The factor before the masked input.
+    bias
+        A constant that is added to the argument of f.
+    separation
+        The time between two virtual nodes, in units of the node's response time.
+    exponent
+        The exponent of the Mackey-Glass nonlinearity.
+    n_inputs
+        The number of inputs, each with a mask of its own.
+    noise
+        The standard deviation of what is added to every readout.
+    state_noise
+        The standard deviation of what is added to every virtual node, and stays in the loop.
+    seed
+        The seed of the mask, not of the noise.
+
+    Examples
+    --------
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> DelayReservoir(40, nonlinearity="ikeda")(u).shape
     (500, 40)
@@ -207,13 +273,12 @@ class DelayReservoir(_Reservoir):
     feedback: NotNegative = 0.95
     input_scale: NotNegative = 0.1
     bias: Finite = 0.2
-    separation: Positive = 0.2  # of two virtual nodes, in units of the node's response time
-    exponent: NotNegative = 1.0  # of the Mackey-Glass nonlinearity
+    separation: Positive = 0.2
+    exponent: NotNegative = 1.0
     n_inputs: Count = 1
-    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    # Standard deviation of what is added to every virtual node, and stays in the loop.
+    noise: NotNegative = 0.0
     state_noise: NotNegative = 0.0
-    seed: int = 0  # of the mask, not of the noise
+    seed: int = 0
 
     @cached_property
     def input_weights(self) -> Floats:
@@ -247,7 +312,6 @@ def check_fading(
     drive: Any,
     *,
     n_steps: int = 2000,
-    tolerance: float = 1e-3,
     seed: int | None = 0,
 ) -> int:
     """Return how many steps a system needs to forget its initial state: its washout.
@@ -255,7 +319,7 @@ def check_fading(
     Capacities of sequences need fading memory: readouts may depend on recent inputs, not on how it
     all began. Here four different pasts, `n_steps` inputs in different orders, lead a system into
     different states, and once it starts from rest; then the same inputs drive it, and the readouts
-    must become equal.
+    must become equal to 0.001 of their standard deviation.
 
     Parameters
     ----------
@@ -268,9 +332,6 @@ def check_fading(
     n_steps
         How many steps lead into the different states, and how many steps the common inputs then
         drive the system.
-    tolerance
-        Readouts that differ by less, in standard deviations of each, count as equal. A transient of
-        0.001 at the start of N samples changes capacities by about 1e-6 / N.
     seed
         The seed of the inputs, of their orders and of the noise.
 
@@ -286,7 +347,6 @@ def check_fading(
     19
     """
     n_steps = require_whole_number("n_steps", n_steps, 2)
-    tolerance = require_positive("tolerance", tolerance)
     generator = np.random.default_rng(seed)
     u = _driving_inputs(drive, 2 * n_steps, generator)
     past = u[:n_steps]
@@ -306,18 +366,19 @@ def check_fading(
     from_rest_again = to_numpy(measure(system, future, other_seed))
     noise = _distance(from_rest, from_rest_again, scale).max()
 
-    distances = [_distance(reference, from_rest, scale) / max(tolerance, NOISE_FACTOR * noise)]
+    allowed_from_rest = max(MAX_DIFFERENCE_OF_EQUALS, NOISE_FACTOR * noise)
+    distances = [_distance(reference, from_rest, scale) / allowed_from_rest]
     for readouts in after_pasts[1:]:
-        distances.append(_distance(reference, readouts, scale) / tolerance)
+        distances.append(_distance(reference, readouts, scale) / MAX_DIFFERENCE_OF_EQUALS)
     farthest = np.max(distances, axis=0)  # at every step, in units of what is allowed
     is_apart = ~(farthest < 1)  # readouts that are not finite count as apart
     steps_apart = np.flatnonzero(is_apart)
     if is_apart[-1]:
         raise DataError(
             f"after {n_steps} steps, runs from different states are {farthest[-1]:.2g} times "
-            f"farther apart than noise and `tolerance={tolerance:g}` allow: the system is chaotic, "
-            "has several states to settle in, or noise that no `seed` repeats; lower its "
-            "feedback, or give more `n_steps` if it is only slow."
+            f"farther apart than noise and {MAX_DIFFERENCE_OF_EQUALS:g} of their standard "
+            "deviation allow: the system is chaotic, has several states to settle in, or noise "
+            "that no `seed` repeats; lower its feedback, or give more `n_steps` if it is only slow."
         )
     return int(steps_apart[-1]) + 1 if len(steps_apart) else 0
 

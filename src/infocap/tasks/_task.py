@@ -305,7 +305,7 @@ def two_spirals(
             f"`n_points={n_points}` must be even: both arms have the same number of points."
         )
     turns = require_positive("turns", turns)
-    noise = require_number("noise", noise, least=0.0)
+    noise = require_number("noise", noise, minimum=0.0)
     rng = np.random.default_rng(seed)
     n_per_arm = n_points // 2
     position = (np.arange(n_per_arm) + rng.random(n_per_arm)) / n_per_arm

@@ -1,6 +1,7 @@
 """The smallest standard error that any method can reach with N samples (docs/theory.md derives it)."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +23,23 @@ FLOOR_ROWS = 1024
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bound:
-    """The standard errors that no method can beat with `n_samples` samples: sqrt(variance / N + floor / N²).
+    """The standard errors that no method can beat with N = `n_samples` samples: sqrt(variance / N + floor / N²).
 
-    `variance` is the efficiency bound proper, E Var(2 y p - p² | u), with p the best readout for the function y: what
-    the noise of the device leaves uncertain once everything about the inputs is known. `floor` is what the squares
-    in a capacity add, and all there is for a function whose capacity is zero. Both are 0 for a device without noise.
+    Attributes
+    ----------
+    basis, n_samples
+        The functions, and the number of samples.
+    variance, total_variance
+        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p² | u), with p the
+        best readout for the function y. It is what the noise of the device leaves uncertain once everything about the
+        inputs is known, and 0 for a device without noise.
+    floor, total_floor
+        What the squares in a capacity add, and all there is for a function whose capacity is zero.
+    rank
+        How many readouts are linearly independent, the constant among them.
 
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
     >>> bound = efficiency_bound(system, basis, n_samples=1024, seed=1)
@@ -42,8 +54,8 @@ class Bound:
 
     basis: ProductBasis
     n_samples: int
-    variance: Floats  # (terms,)
-    floor: Floats  # (terms,)
+    variance: Floats
+    floor: Floats
     total_variance: float
     total_floor: float
     rank: int
@@ -64,17 +76,17 @@ class Bound:
         return float(np.sqrt(variance))
 
     def at(self, n_samples: int) -> "Bound":
-        """The bound for another number of samples."""
+        """Return the bound for another number of samples."""
         return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
     def samples_needed(self, error: float) -> int:
-        """The least number of samples with which any method knows the total to this standard error."""
-        square = require_positive("error", error) ** 2
+        """Return the least number of samples with which any method knows the total to this standard error."""
+        squared_error = require_positive("error", error) ** 2
         # The positive solution of variance / N + floor / N² = error².
-        half = self.total_variance / (2 * square)
-        needed = half + np.sqrt(half**2 + self.total_floor / square)
+        half = self.total_variance / (2 * squared_error)
+        n_samples = half + np.sqrt(half**2 + self.total_floor / squared_error)
         # With no more samples than independent readouts, every function seems to be computed exactly.
-        return max(int(np.ceil(needed)), self.rank + 1)
+        return max(int(np.ceil(n_samples)), self.rank + 1)
 
 
 def efficiency_bound(
@@ -132,42 +144,42 @@ def efficiency_bound(
 
 
 def _bound_of_result(result: CapacityResult) -> Bound:
-    """What the error bars of a result leave when the price of fitting the readouts is taken off.
+    """Return what the error bars of a result leave when the price of fitting the readouts is taken off.
 
     The model of the forecast takes the error bars apart: 2 sum(v²) per function falls as 1/N².
     """
-    square, transition = forecast_from(result).cases[0]
+    spectrum = forecast_from(result).spectra[0]
     n_samples = result.n_samples
     errors = np.asarray(result.standard_error)
-    floor = 2 * square * (1 - np.clip(result.capacity, 0.0, 1.0)) ** 2
+    floor = 2 * spectrum.sum_of_squares * (1 - np.clip(result.capacity, 0.0, 1.0)) ** 2
     return Bound(
         basis=result.basis,
         n_samples=n_samples,
         variance=np.maximum(n_samples * errors**2 - floor / n_samples, 0.0),
         floor=floor,
-        total_variance=2 * transition,
+        total_variance=2 * spectrum.transition,
         total_floor=float(floor.sum()),
         rank=result.rank,
     )
 
 
-def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
-    """Compare two measurements at the same inputs, block by block, with weights W from the two other blocks.
+class _BlockBound(NamedTuple):
+    """The terms of the bound, as one block of inputs shows them."""
 
-    The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
-    weights from another block, has nothing of that on average.
-    """
+    variance: Floats  # (terms,)
+    floor: Floats  # (terms,)
+    total_variance: float
+    total_floor: float
+
+
+def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
+    """Return the bound from two measurements at the same inputs, which are compared block by block."""
     if basis.of_sequences:
         raise ParameterError(
             "of a system with memory the bound is known from a result only: give that of probe(...)."
         )
     u = draw(basis, N_BLOCKS * draws, seed=seed, blocks=N_BLOCKS)
-    shots = []
-    for noise_seed in np.random.SeedSequence(seed).spawn(2):
-        shots.append(readouts(measure(system, u, noise_seed), "system(u)").read_finite())
-    no_single_shots = np.empty((0, shots[0].shape[1]))
-    repeated = whiten(np.stack(shots, axis=1), no_single_shots, constant=True).repeated
-    z = np.concatenate([np.ones((len(u), 2, 1)), repeated], axis=2)
+    z = _whitened_twice(system, u, seed)
     rank = z.shape[2]
     if draws < 2 * rank:
         raise DataError(
@@ -175,49 +187,67 @@ def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int 
         )
     blocks = [slice(start, start + draws) for start in range(0, len(u), draws)]
     weights = [_best_weights(z[rows], basis(u[rows])) for rows in blocks]
-    variances = []
-    total_variances = []
-    floors = []
-    total_floors = []
+    bounds = []
     for number, rows in enumerate(blocks):
-        y = basis(u[rows])
-        first_weights = weights[number - 1]
-        second_weights = weights[number - 2]
-        first = _differences(y, z[rows], first_weights)
-        second = _differences(y, z[rows], second_weights)
-        variances.append(np.mean(first * second, axis=0) / 2)
-        total_variances.append(np.mean(first.sum(axis=1) * second.sum(axis=1)) / 2)
-        floor, total_floor = _floors(
-            y[:FLOOR_ROWS], z[rows][:FLOOR_ROWS], (first_weights + second_weights) / 2
-        )
-        floors.append(floor)
-        total_floors.append(total_floor)
+        other_blocks = (weights[number - 1], weights[number - 2])
+        bounds.append(_bound_of_block(basis(u[rows]), z[rows], other_blocks))
     return Bound(
         basis=basis,
         n_samples=draws,
-        variance=np.maximum(np.mean(variances, axis=0), 0.0),
-        floor=np.maximum(np.mean(floors, axis=0), 0.0),
-        total_variance=max(float(np.mean(total_variances)), 0.0),
-        total_floor=max(float(np.mean(total_floors)), 0.0),
+        variance=np.maximum(np.mean([bound.variance for bound in bounds], axis=0), 0.0),
+        floor=np.maximum(np.mean([bound.floor for bound in bounds], axis=0), 0.0),
+        total_variance=max(float(np.mean([bound.total_variance for bound in bounds])), 0.0),
+        total_floor=max(float(np.mean([bound.total_floor for bound in bounds])), 0.0),
         rank=rank,
     )
 
 
+def _whitened_twice(system: System, u: Floats, seed: int | None) -> Floats:
+    """Return whitened readouts of two measurements at the same inputs, the constant first: (samples, 2, rank)."""
+    shots = []
+    for noise_seed in np.random.SeedSequence(seed).spawn(2):
+        shots.append(readouts(measure(system, u, noise_seed), "system(u)").read_finite())
+    no_single_shots = np.empty((0, shots[0].shape[1]))
+    repeated = whiten(np.stack(shots, axis=1), no_single_shots, constant=True).repeated
+    constant = np.ones((len(u), 2, 1))
+    return np.concatenate([constant, repeated], axis=2)
+
+
+def _bound_of_block(y: Floats, z: Floats, weights: tuple[Floats, Floats]) -> _BlockBound:
+    """Return the terms of the bound from the inputs of one block, with readout weights W of both other blocks.
+
+    The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
+    weights of another block, has nothing of that on average.
+    """
+    differences = _differences(y, z, weights[0])
+    differences_again = _differences(y, z, weights[1])
+    sums = differences.sum(axis=1)
+    sums_again = differences_again.sum(axis=1)
+    mean_weights = (weights[0] + weights[1]) / 2
+    floor, total_floor = _floors(y[:FLOOR_ROWS], z[:FLOOR_ROWS], mean_weights)
+    return _BlockBound(
+        variance=np.mean(differences * differences_again, axis=0) / 2,
+        floor=floor,
+        total_variance=float(np.mean(sums * sums_again)) / 2,
+        total_floor=total_floor,
+    )
+
+
 def _best_weights(z: Floats, y: Floats) -> Floats:
-    """W = G⁻¹c, the weights of the best readout of every function, (rank, terms), from pairs of shots."""
+    """Return W = G⁻¹c, the weights of the best readout of every function, (rank, terms), from pairs of shots."""
     shots = z.reshape(-1, z.shape[2])
     return np.linalg.solve(shots.T @ shots, z.sum(axis=1).T @ y)
 
 
 def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
-    """What 2 y p - p² differs by between the two measurements, (samples, terms)."""
-    first = z[:, 0] @ weights
-    second = z[:, 1] @ weights
-    return (first - second) * (2 * y - first - second)
+    """Return by how much 2 y p - p² differs between the two measurements, (samples, terms)."""
+    p = z[:, 0] @ weights
+    p_again = z[:, 1] @ weights
+    return (p - p_again) * (2 * y - p - p_again)
 
 
 def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
-    """2 tr S² of every function and of the sum, with S the covariance of what noise adds to z (y - p).
+    """Return 2 tr S² of every function and of the sum, with S the covariance of what noise adds to z (y - p).
 
     S is half that of the difference D of two measurements, and tr S² the mean over pairs of different samples of
     (D·D')² / 4.
@@ -230,8 +260,8 @@ def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
     residual = np.hstack([y.T, -y.T])
     residual -= weights.T @ signed_shots.T
     floor = np.empty(len(residual))
-    for term, of_function in enumerate(residual):
-        scaled = shots * of_function[:, None]
+    for term, residual_of_term in enumerate(residual):
+        scaled = shots * residual_of_term[:, None]
         difference = scaled[:n_samples] + scaled[n_samples:]
         squares = np.einsum("ij,ij->i", difference, difference)
         floor[term] = (np.sum((difference.T @ difference) ** 2) - squares @ squares) / n_pairs

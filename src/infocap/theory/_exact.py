@@ -8,19 +8,32 @@ import numpy as np
 from .._validation import require_number, require_positive, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels import RANK_TOLERANCE
+from ..kernels import RANK_TOLERANCE, SMALLEST_DIVISOR
 from ..typing import ArrayLike, Floats, Integers
 
-# A covariance may have eigenvalues below zero by this share of the largest: rounding.
-ROUNDING = 1e-12
+# Rounding may bring eigenvalues of a covariance below zero by this share of the largest.
+MAX_NEGATIVE_EIGENVALUE = 1e-12
 
 
 def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Floats:
-    """Delta(y, X) of every target, where E[C_N] = C + Delta / N + ... (paper, Prop. 5.2).
+    """Return Delta(y, X) of every target, where E[C_N] = C + Delta / N + ... (paper, Prop. 5.2).
 
-    Delta = E[(sum_i X~_i²) (y - P_X y)²] / E[y²] is an average over the inputs and the noise: give values x (nodes,
-    readouts) and y (nodes, targets) at quadrature nodes with their `weights`, or at very many samples.
+    Delta = E[(sum_i X~_i²) (y - P_X y)²] / E[y²] is an average over the inputs and the noise.
 
+    Parameters
+    ----------
+    x, y
+        Readouts (nodes, readouts) and targets (nodes, targets) at quadrature nodes, or at very many samples.
+    weights
+        The weights of the nodes, (nodes,); equal by default.
+
+    Returns
+    -------
+    Floats
+        Delta of every target, (targets,).
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", 1, 2)
     >>> nodes, weights = basis.quadrature(8)
     >>> finite_sample_bias(basis(nodes)[:, :2], basis(nodes), weights).round(3)
@@ -36,12 +49,11 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
         node_weights = np.full(len(x), 1 / len(x))
     else:
         node_weights = np.asarray(weights, dtype=float)
-    used = node_weights > 0  # weights of far nodes underflow
-    x = x[used]
-    y = y[used]
-    node_weights = node_weights[used]
+    is_used = node_weights > 0  # weights of far nodes underflow
+    y = y[is_used]
+    node_weights = node_weights[is_used]
     root = np.sqrt(node_weights)[:, None]
-    frame = _orthonormal_frame(root * x)  # (nodes, rank): X~ times the root of the weights
+    frame = _orthonormal_frame(root * x[is_used])  # (nodes, rank): X~ times the root of the weights
     residual = root * y - frame @ (frame.T @ (root * y))
     leverage = np.sum(frame**2, axis=1) / node_weights
     return leverage @ residual**2 / (node_weights @ y**2)
@@ -52,13 +64,27 @@ def noisy_capacities(
     noise_covariance: ArrayLike | None = None,
     relative_covariance: ArrayLike | None = None,
 ) -> Floats:
-    """Exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
+    """Return the exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
 
-    `weights` is (readouts, terms), `noise_covariance` (readouts, readouts). With `relative_covariance` every readout is
-    also multiplied by 1 + noise of that covariance, as by a gain that fluctuates. The noise counts as further functions
-    that nobody asks for (paper, section 4), so the capacities are the squared lengths of the columns of an orthonormal
-    frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
+    The noise counts as further functions that nobody asks for (paper, section 4), so the capacities are the squared
+    lengths of the columns of an orthonormal frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
 
+    Parameters
+    ----------
+    weights
+        What each readout holds of each function, (readouts, terms).
+    noise_covariance
+        The covariance of the noise, (readouts, readouts).
+    relative_covariance
+        Every readout is also multiplied by 1 + noise of this covariance, as by a gain that fluctuates.
+
+    Returns
+    -------
+    Floats
+        The capacity of every function, (terms,).
+
+    Examples
+    --------
     >>> noisy_capacities([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.25]])
     array([0.5, 0.8])
     """
@@ -79,12 +105,12 @@ def noisy_capacities(
 def _root_of_covariance(
     name: str, matrix: ArrayLike, n_readouts: int, strength: Floats | float
 ) -> Floats:
-    """A root of a covariance times a strength, element by element; what is no covariance is refused."""
+    """Return a root of a covariance times a strength, element by element; refuse what is no covariance."""
     covariance = np.asarray(matrix, dtype=float)
     if covariance.shape != (n_readouts, n_readouts):
         raise DataError(f"{name} has shape {covariance.shape}; give ({n_readouts}, {n_readouts}).")
     values, vectors = np.linalg.eigh(covariance * strength)
-    if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
+    if values[0] < -MAX_NEGATIVE_EIGENVALUE * max(abs(values[-1]), SMALLEST_DIVISOR):
         raise DataError(f"{name} has a negative eigenvalue, {values[0]:g}; give a covariance.")
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
@@ -94,19 +120,31 @@ class RandomMixture:
     """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
 
     With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with memory.
+    `random_mixture` makes one.
 
+    Attributes
+    ----------
+    basis, active
+        The functions, and the numbers of those that the readouts hold.
+    weights
+        What each readout holds of them, (readouts, active).
+    noise
+        The standard deviation of the noise, relative to each readout's own root mean square.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", 2, 3)
     >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
     3.3
     """
 
     basis: ProductBasis
-    active: Integers  # rows of basis.indices
-    weights: Floats  # (readouts, active)
-    noise: float  # standard deviation, relative to each readout's own root mean square
+    active: Integers
+    weights: Floats
+    noise: float
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
-        """Readouts (samples, readouts); a seed makes the noise reproducible.
+        """Return readouts (samples, readouts); a seed makes the noise reproducible.
 
         Before a sequence begins, its inputs were at their median.
         """
@@ -127,7 +165,7 @@ class RandomMixture:
         return self.noise * np.sqrt(np.sum(self.weights**2, axis=1))
 
     def exact(self, constant: bool = True) -> Floats:
-        """The capacity of every function of the basis, with the constant readout as `estimate` adds it."""
+        """Return the capacity of every function of the basis, with the constant readout as `estimate` adds it."""
         weights = self._all_weights
         noise_variance = self.noise_scale**2
         if constant:
@@ -150,8 +188,28 @@ def random_mixture(
     noise: float = 0.0,
     seed: int | None = None,
 ) -> RandomMixture:
-    """The paper's synthetic system: `n_readouts` random mixtures of `n_active` functions of the basis.
+    """Return the paper's synthetic system: random mixtures of a few functions of the basis.
 
+    Parameters
+    ----------
+    basis
+        The functions.
+    n_active
+        How many of them the readouts hold; they are chosen at random.
+    n_readouts
+        The number of mixtures, whose weights are normal.
+    noise
+        The standard deviation of the noise, relative to each readout's own root mean square.
+    seed
+        The seed of the choice and the weights; calls of the system have a seed of their own for the noise.
+
+    Returns
+    -------
+    RandomMixture
+        A system, whose capacities `exact` gives.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", 5, 8)
     >>> system = random_mixture(basis, n_active=200, n_readouts=71, seed=0)
     >>> bool(abs(system.exact().sum() - 72) < 1e-9)
@@ -179,7 +237,7 @@ def linear_memory(
     max_delay: int = 100,
     variance: float = 1.0,
 ) -> Floats:
-    """Exact capacities (delays, inputs) of x[t] = a x[t-1] + b u[t] for the inputs u_j[t - delay].
+    """Return exact capacities (delays, inputs) of x[t] = a x[t-1] + b u[t] for the inputs u_j[t - delay].
 
     A linear network with independent inputs of mean zero holds these functions and no others. The covariance of its
     state solves the Lyapunov equation P = a P a' + variance b b' + state_noise² 1. Only roots R of it, P = R R', are
@@ -193,8 +251,10 @@ def linear_memory(
         Standard deviation of the noise on the readouts: one number, or one per node.
     state_noise
         Standard deviation of the noise that enters every node at every step.
+    max_delay
+        The longest delay.
     variance
-        Of the inputs: 1 for standard normal inputs, 1/3 for inputs uniform on [-1, 1].
+        The variance of the inputs: 1 for standard normal inputs, 1/3 for inputs uniform on [-1, 1].
 
     Examples
     --------
@@ -207,21 +267,12 @@ def linear_memory(
     b = np.asarray(b, dtype=float)
     if b.ndim == 1:
         b = b[:, None]
-    if a.ndim != 2 or a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
-        raise DataError(
-            f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
-        )
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise DataError("a or b has NaN or infinite weights; give finite numbers.")
-    radius = float(np.abs(np.linalg.eigvals(a)).max())
-    if radius >= 1:
-        raise ParameterError(
-            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
-        )
+    _refuse_impossible_network(a, b)
     n_nodes = len(a)
     n_inputs = b.shape[1]
     readout_noise: Any = np.asarray(noise, dtype=float)
-    if readout_noise.shape not in ((), (1,), (n_nodes,)) or not np.all(readout_noise >= 0):
+    fits = readout_noise.shape in ((), (1,), (n_nodes,))
+    if not fits or not np.all(readout_noise >= 0):
         raise ParameterError(
             f"`noise={noise!r}` must be 0 or more: one number, or one for each of {n_nodes} nodes."
         )
@@ -240,21 +291,37 @@ def linear_memory(
     return np.sum(frame[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
 
 
+def _refuse_impossible_network(a: Floats, b: Floats) -> None:
+    """Refuse recurrent weights a and input weights b that are no network, or one whose memory does not fade."""
+    is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
+    if not is_square or b.ndim != 2 or len(b) != len(a):
+        raise DataError(
+            f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise DataError("a or b has NaN or infinite weights; give finite numbers.")
+    radius = float(np.abs(np.linalg.eigvals(a)).max())
+    if radius >= 1:
+        raise ParameterError(
+            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
+        )
+
+
 def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
-    """A root R of the sum of a^k E E' a'^k over all k, R R', for E (nodes, inputs) that enters at every step."""
+    """Return a root R of the sum of a^k E E' a'^k over all k, R R', for E (nodes, inputs) that enters at every step."""
     root = entering
     power = a
     while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
-        both = np.hstack([root, power @ root])
-        triangle: Floats = np.linalg.qr(both.T, mode="r")  # type: ignore[assignment]
+        of_twice_as_many_steps = np.hstack([root, power @ root])
+        triangle: Floats = np.linalg.qr(of_twice_as_many_steps.T, mode="r")  # type: ignore[assignment]
         root = triangle.T
-        power = power @ power  # twice as many steps
+        power = power @ power
     return root
 
 
 def _orthonormal_frame(x: Floats) -> Floats:
-    """An orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
+    """Return an orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
     norms = np.linalg.norm(x, axis=0)
     nonzero = norms > 0
-    left, singular, _ = np.linalg.svd(x[:, nonzero] / norms[nonzero], full_matrices=False)
-    return left[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]
+    frame, singular, _ = np.linalg.svd(x[:, nonzero] / norms[nonzero], full_matrices=False)
+    return frame[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]

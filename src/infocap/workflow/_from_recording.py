@@ -153,7 +153,7 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
     drift = Drift(
         time=tuple((times - times[0]).tolist()),
         clock="s" if times.dtype.kind == "f" else "order",
-        moved=tuple(motion.moved.tolist()),
+        distance=tuple(motion.distance.tolist()),
         size=motion.size,
         noise=motion.noise,
     )

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..._formatting import join_names
+from ..._validation import MAX_NAMES_IN_MESSAGE
 from ...errors import Check, DataError
 from ...recording import PLAN_COMMENT, PLAN_COMMENT_ENTRIES, integer_index
 from ...typing import Floats
@@ -27,7 +28,6 @@ from ._names import (
     DATE_NAMES,
     INDEX_NAMES,
     INPUT_NAMES,
-    MAX_NAMES_IN_MESSAGE,
     SECONDS,
     SHORT_TIME_NAMES,
     TIME_NAMES,

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..._formatting import join_names
+from ..._validation import MAX_NAMES_IN_MESSAGE
 from ...errors import DataError
 
 INPUT_NAMES = ("u", "inputs", "input")
@@ -48,7 +49,6 @@ UNIT = re.compile(
 
 # How alike two names must be for the second to be proposed in place of the first (difflib's ratio).
 MIN_NAME_SIMILARITY = 0.5
-MAX_NAMES_IN_MESSAGE = 20
 
 
 class NotInFileError(DataError):

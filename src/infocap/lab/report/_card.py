@@ -17,7 +17,7 @@ from ..._validation import require_one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
-from ...result import RESULT_SUFFIXES, CapacityResult, is_result, load_result
+from ...result import READABLE_SUFFIXES, CapacityResult, is_result, load_result
 from . import _figures, _tables
 from ._html import Markup, element, fill_template, fixed, join, table_row, with_error
 from ._page import (
@@ -272,7 +272,7 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
 def _result_files(folder: Path) -> list[Path]:
     """Return the files of a folder that hold a result, one for each name without suffix."""
     files: dict[str, Path] = {}
-    for suffix in RESULT_SUFFIXES:  # The last suffixes are those of cards.
+    for suffix in READABLE_SUFFIXES:  # The last suffixes are those of cards.
         for file in sorted(folder.glob(f"*{suffix}")):
             if is_result(file):
                 files[file.stem] = file

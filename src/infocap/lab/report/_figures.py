@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from ..._formatting import counted, percent, rounded, short
 from ...plot import (
+    DEGREE_BAR_WIDTH,
     capacity_bars,
     capacity_by_delay,
     capacity_by_kind,
@@ -56,7 +57,6 @@ TOOLTIP_RADIUS = 6
 MIN_SHOWN_PART = 5e-3
 # A part that lies within so many standard errors of zero may be chance.
 CHANCE_IN_STANDARD_ERRORS = 2.0
-BAR_WIDTH = 0.78  # of capacity_bars, in degrees
 RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
 MAX_FONT_SIZE_IN_CIRCLE = 46.0
 # Levels of misfit that a check hands over: digits 1 to 9, three of which are a factor of two.
@@ -251,15 +251,17 @@ def bars(result: CapacityResult) -> Markup:
 
     def columns_and_parts(ax: Axes) -> Iterator[Markup]:
         for degree, capacities in zip(table.index, table.to_numpy(), strict=True):
-            left = degree - BAR_WIDTH / 2
+            left = degree - DEGREE_BAR_WIDTH / 2
             # A column as high as the axes comes first, so that short bars can be pointed at.
             top = ax.get_ylim()[1]
-            yield _rectangle(ax, left, 0.0, BAR_WIDTH, top, "mark column", data_degree=degree)
+            yield _rectangle(
+                ax, left, 0.0, DEGREE_BAR_WIDTH, top, "mark column", data_degree=degree
+            )
             bottoms = np.cumsum(capacities) - capacities
             for kind, capacity, bottom in zip(table, capacities, bottoms, strict=True):
                 if capacity > 0:
                     data = {"data_degree": degree, "data_kind": kind}
-                    yield _rectangle(ax, left, bottom, BAR_WIDTH, capacity, **data)
+                    yield _rectangle(ax, left, bottom, DEGREE_BAR_WIDTH, capacity, **data)
 
     caption = "Capacities of all functions of one degree, added up"
     if result.basis.memory:
