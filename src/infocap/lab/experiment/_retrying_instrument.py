@@ -154,19 +154,16 @@ class RetryingInstrument:
         self, measurements: Sequence[Measurement], earlier: Sequence[Sequence[Measurement]]
     ) -> list[Measurement]:
         """Ask the instrument once, and check that its answer is as long as those before."""
-        ask = partial(self._answer, measurements, len(earlier))
-        readouts, extra = self._within_timeout(ask)
+        answer = self._within_timeout(partial(self._answer, measurements, len(earlier)))
         n_values = earlier[0][0].n_values if earlier else None
-        reading = self.store.with_readouts(measurements, readouts, extra, n_values)
+        reading = self.store.checked(answer, n_values)
         for measurement in reading:
             if not np.isfinite(np.asarray(measurement.readouts)).any():
                 raise DataError("it gave no finite number")
         return reading
 
-    def _answer(
-        self, measurements: Sequence[Measurement], n_earlier: int
-    ) -> tuple[list[Any], list[dict[str, float]]]:
-        """Call the instrument; return readouts and extra values, one of each per measurement."""
+    def _answer(self, measurements: Sequence[Measurement], n_earlier: int) -> list[Measurement]:
+        """Call the instrument; return the measurements with its readouts and extra values."""
         plan = self.store.plan
         method = self._method_for(measurements)
         is_dark = measurements[0].kind == Kind.DARK
@@ -194,7 +191,11 @@ class RetryingInstrument:
             raise DataError(
                 f"measure_many gave {len(readouts)} rows for {len(measurements)} inputs"
             )
-        return readouts, _extra_by_row(extra, len(measurements))
+        extra_by_row = _extra_by_row(extra, len(measurements))
+        answered = []
+        for measurement, row, values in zip(measurements, readouts, extra_by_row, strict=True):
+            answered.append(replace(measurement, readouts=row, extra=values))
+        return answered
 
     def _within_timeout(self, ask: Callable[[], Any]) -> Any:
         """Return the answer; a TimeoutError leaves the call under way, for the next attempt."""

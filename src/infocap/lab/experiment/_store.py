@@ -4,7 +4,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -201,43 +201,38 @@ class Store:
             raise ParameterError(
                 f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows."
             )
-        self.record_many(self.with_readouts([measurement], [readouts]))
+        self.record_many(self.checked([replace(measurement, readouts=readouts)]))
 
-    def with_readouts(
-        self,
-        measurements: Sequence[Measurement],
-        readouts: Sequence[ArrayLike],
-        extra: Sequence[Mapping[str, float]] | None = None,
-        n_values: int | None = None,
+    def checked(
+        self, measurements: Sequence[Measurement], n_values: int | None = None
     ) -> list[Measurement]:
-        """Return measurements with what came back, which is checked here and nowhere else.
+        """Return measurements whose readouts were checked, which is done here and nowhere else.
 
         Parameters
         ----------
         measurements
-            What was measured, of those that `remaining` gives.
-        readouts
-            One vector of numbers for each, all as long as those before.
-        extra
-            Further values of each by name.
+            What was measured, of those that `remaining` gives, with its readouts: all of them as
+            long as those before.
         n_values
-            The length of a vector where neither the store nor the plan tells it.
+            The length of the readouts where neither the store nor the plan tells it.
+
+        Raises
+        ------
+        DataError
+            If readouts are no vector of numbers, or of another length than before.
         """
         n_values = self._n_values or n_values
-        if extra is None:
-            extra = [{}] * len(measurements)
-        measured = []
-        for measurement, values, more in zip(measurements, readouts, extra, strict=True):
-            vector = self._checked_vector(measurement, values, n_values)
+        checked = []
+        for measurement in measurements:
+            vector = self._checked_readouts(measurement, n_values)
             n_values = len(vector)
-            measured.append(replace(measurement, readouts=vector, extra=dict(more)))
-        return measured
+            checked.append(replace(measurement, readouts=vector))
+        return checked
 
-    def _checked_vector(
-        self, measurement: Measurement, readouts: ArrayLike, n_values: int | None
-    ) -> Floats:
+    def _checked_readouts(self, measurement: Measurement, n_values: int | None) -> Floats:
         """Return readouts as one vector of numbers; refuse anything else, and another length."""
         n_steps = self.plan.steps
+        readouts = measurement.readouts
         name = f"run {measurement.number}" if self.plan.runs else measurement.name
         if np.ma.isMA(readouts):
             readouts = np.ma.filled(np.ma.asarray(readouts, float), np.nan)
@@ -269,7 +264,7 @@ class Store:
         Parameters
         ----------
         measurements
-            Measurements as `with_readouts` returns them.
+            Measurements as `checked` returns them.
         """
         if self._closed:
             raise ParameterError(

@@ -22,7 +22,7 @@ from ..._formatting import join_names
 from ...errors import Check, DataError
 from ...recording import PLAN_COMMENT, PLAN_COMMENT_ENTRIES, integer_index
 from ...typing import Floats
-from ._arrange import Rows, along_axes
+from ._arrange import RowsOfFile, along_axes
 from ._names import (
     DATE_NAMES,
     INDEX_NAMES,
@@ -52,7 +52,7 @@ MAX_LEFT_OUT_IN_CHECK = 6
 Roles = dict[str, list[int]]
 
 
-def rows_of_sheet(sheet: Sheet, request: Request, axes: str | None) -> Rows:
+def rows_of_sheet(sheet: Sheet, request: Request, axes: str | None) -> RowsOfFile:
     """Take inputs, readouts or both from the columns of a table."""
     if axes is not None and axes.replace(" ", "") == "channels,samples" and "x" in request:
         sheet = sheet.transposed()
@@ -64,7 +64,7 @@ def rows_of_sheet(sheet: Sheet, request: Request, axes: str | None) -> Rows:
         raise
 
 
-def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
+def _assign(sheet: Sheet, request: Request, axes: str | None) -> RowsOfFile:
     """Decide for every column what it is, and read it as such."""
     named = _columns_named_by_user(sheet, request)
     index = _column_of_design_index(sheet)
@@ -80,7 +80,7 @@ def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
     if "x" in request and not readouts:
         _refuse_without_readouts(sheet, left_out)
 
-    rows = Rows(sheet.path, axes=axes)
+    rows = RowsOfFile(sheet.path, axes=axes)
     rows.metadata = _metadata(sheet)
     rows.checks = list(sheet.checks)
     rows.columns_of_text = [
@@ -207,7 +207,7 @@ def _columns_of_readouts(
 # What is kept of the decisions
 
 
-def _name_columns(rows: Rows, sheet: Sheet, inputs: list[int], readouts: list[int]) -> None:
+def _name_columns(rows: RowsOfFile, sheet: Sheet, inputs: list[int], readouts: list[int]) -> None:
     """Keep the names of inputs and readouts, and the unit of the readouts."""
     if not sheet.has_names:
         return

@@ -9,7 +9,7 @@ import numpy as np
 from ..._files import readable_path
 from ..._formatting import join_names
 from ...errors import DataError
-from ._arrange import Rows
+from ._arrange import RowsOfFile
 from ._names import unit_of
 
 DIGITS = re.compile(r"\d+")
@@ -22,8 +22,8 @@ def is_folder(path: Path) -> bool:
 
 
 def rows_of_folder(
-    folder: Path, columns_of_text: list[list[str]], read_file: Callable[[Path], Rows]
-) -> Rows:
+    folder: Path, columns_of_text: list[list[str]], read_file: Callable[[Path], RowsOfFile]
+) -> RowsOfFile:
     """Read every file as one row, in the order of `order_files`.
 
     Where all files hold two columns of which the first is the same, such as wavelengths, that is
@@ -44,7 +44,7 @@ def rows_of_folder(
         tables = [table[:, 1:] for table in tables]
     _refuse_unlike(files, tables)
 
-    rows = Rows(folder, x=np.stack([table.ravel() for table in tables]))
+    rows = RowsOfFile(folder, x=np.stack([table.ravel() for table in tables]))
     if axis is not None and len(axis) == tables[0].size:
         unit = unit_of(channel[0]) if len(channel) == 2 else ""
         rows.channel = tuple(f"{value:.10g} {unit}".strip() for value in axis)

@@ -1,6 +1,6 @@
 """Inputs and readouts in files that another program wrote: which array or column is what.
 
-The whole procedure, from a file to `Rows`:
+The whole procedure, from a file to `RowsOfFile`:
 
 1. The suffix tells the format. A text table is read as a `Sheet` of columns, anything else is
    opened as an `ArrayFile` of named arrays. This happens once for each file.
@@ -27,7 +27,7 @@ from ..._files import ArrayFile, as_data_error
 from ..._formatting import join_names
 from ...errors import DataError
 from ...typing import ArrayLike
-from ._arrange import Rows, along_axes
+from ._arrange import RowsOfFile, along_axes
 from ._array_files import ARRAY_FORMATS
 from ._columns import rows_of_sheet
 from ._names import (
@@ -73,16 +73,20 @@ def open_file(path: Path) -> Iterator[ArrayFile | Sheet]:
             yield file
 
 
-def rows_of(file: ArrayFile | Sheet, request: Request, axes: str | None, in_memory: bool) -> Rows:
+def rows_of(
+    file: ArrayFile | Sheet, request: Request, axes: str | None, in_memory: bool
+) -> RowsOfFile:
     """Take inputs, readouts or both from an open file."""
     if isinstance(file, Sheet):
         return rows_of_sheet(file, request, axes)
     return _rows_of_arrays(file, request, axes, in_memory)
 
 
-def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memory: bool) -> Rows:
+def _rows_of_arrays(
+    file: ArrayFile, request: Request, axes: str | None, in_memory: bool
+) -> RowsOfFile:
     """Decide which arrays are inputs, readouts, design index and time, and read them."""
-    rows = Rows(file.path, axes=axes)
+    rows = RowsOfFile(file.path, axes=axes)
     inputs: list[str] = []
     readouts: list[str] = []
     try:
@@ -172,7 +176,7 @@ def _array_of_design_index(file: ArrayFile, taken: set[str]) -> list[str]:
     return [free[k] for k in find_usual(free, INDEX_NAMES)]
 
 
-def _clock(file: ArrayFile, rows: Rows, taken: set[str]) -> list[str]:
+def _clock(file: ArrayFile, rows: RowsOfFile, taken: set[str]) -> list[str]:
     """Return the array of times, if there is one as long as inputs or readouts."""
     lengths = {
         length for values in (rows.u, rows.x) if values is not None for length in values.shape

@@ -11,7 +11,7 @@ from ...designs import design_fingerprint
 from ...errors import Check, DataError
 from ...recording import Recording
 from ...typing import ArrayLike
-from ._arrange import Rows, as_table, oriented_as_readouts, to_recording
+from ._arrange import RowsOfFile, as_table, oriented_as_readouts, to_recording
 from ._folder import is_folder, rows_of_folder
 from ._options import ReadOptions
 from ._others import FORMATS, open_file, rows_of
@@ -36,10 +36,10 @@ def pair(file: ArrayFile | Sheet, other: Path, options: ReadOptions) -> Recordin
     return to_recording(_combine(given, measured))
 
 
-def _read_readouts(other: Path, given: Rows, options: ReadOptions) -> Rows:
+def _read_readouts(other: Path, given: RowsOfFile, options: ReadOptions) -> RowsOfFile:
     """Read the readouts from a file or from a folder of files."""
 
-    def read_file(path: Path, axes: str | None, in_memory: bool) -> Rows:
+    def read_file(path: Path, axes: str | None, in_memory: bool) -> RowsOfFile:
         require_one_of("readouts suffix", path.suffix.lower(), FORMATS)
         with open_file(path) as file:
             return rows_of(file, {"x": options.x}, axes, in_memory)
@@ -51,7 +51,7 @@ def _read_readouts(other: Path, given: Rows, options: ReadOptions) -> Rows:
     return read_file(other, options.axes, options.in_memory)
 
 
-def _cut_to_measured_rows(given: Rows, measured: Rows) -> None:
+def _cut_to_measured_rows(given: RowsOfFile, measured: RowsOfFile) -> None:
     """Leave out the last rows of a design that was not measured to its end.
 
     Without a design index nothing is left out: a file of another length is then of another
@@ -80,7 +80,7 @@ def _cut_to_measured_rows(given: Rows, measured: Rows) -> None:
         given.time = given.time.ravel()[:n_measured]
 
 
-def _refuse_other_design(given: Rows, measured: Rows) -> None:
+def _refuse_other_design(given: RowsOfFile, measured: RowsOfFile) -> None:
     """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
     our_plan = given.metadata.get("plan")
     their_plan = measured.metadata.get("plan")
@@ -97,7 +97,7 @@ def _refuse_other_design(given: Rows, measured: Rows) -> None:
 
 
 def _refuse_shifted(
-    given: Rows, measured: Rows, name: str, ours: ArrayLike, theirs: ArrayLike
+    given: RowsOfFile, measured: RowsOfFile, name: str, ours: ArrayLike, theirs: ArrayLike
 ) -> None:
     """Refuse files that disagree in any row: the readouts belong to other inputs."""
     if ours is None or theirs is None:
@@ -124,9 +124,9 @@ def _refuse_shifted(
         )
 
 
-def _combine(given: Rows, measured: Rows) -> Rows:
+def _combine(given: RowsOfFile, measured: RowsOfFile) -> RowsOfFile:
     """Take what concerns the inputs from the first file, and the rest from the second."""
-    rows = Rows(measured.path, given.u, measured.x)
+    rows = RowsOfFile(measured.path, given.u, measured.x)
     rows.index = measured.index if given.index is None else given.index
     rows.time = given.time if measured.time is None else measured.time
     rows.input_names = given.input_names or measured.input_names
@@ -142,7 +142,7 @@ def _combine(given: Rows, measured: Rows) -> Rows:
     return rows
 
 
-def _name_by_plan(rows: Rows, plan: dict[str, Any]) -> None:
+def _name_by_plan(rows: RowsOfFile, plan: dict[str, Any]) -> None:
     """Take units from the plan, and the names of channels where the file of readouts has none."""
     rows.input_unit = str(plan.get("input_unit", ""))
     rows.readout_unit = str(plan.get("readout_unit", ""))

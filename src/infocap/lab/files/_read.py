@@ -1,7 +1,7 @@
 """read: a recording from a file, from two or from several; the suffix decides how.
 
 A recording takes these forms on its way: a file, which is opened once; an `ArrayFile` of named
-arrays or a `Sheet` of columns; `Rows`, what of them is input, readout, index and time; and the
+arrays or a `Sheet` of columns; `RowsOfFile`, what of them is input, readout, index and time; and the
 `Recording`. Files that infocap wrote, stores and files of added readers go to the `Recording` at
 once.
 """
