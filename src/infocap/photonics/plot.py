@@ -6,14 +6,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from ..plot import COLOURS, DOUBLE_MM, package_style
+from ..plot import COLOURS, DOUBLE_MM, MM_PER_INCH, package_style
 from ..typing import ArrayLike, Floats
 from ._stages import ghz_per_nm
 from ._system import FibreSystem
 
-MM_PER_INCH = 25.4
 # Height of the figure over its width.
-ASPECT = 0.62
+FIGURE_ASPECT = 0.62
 # Half the range of wavelengths shown.
 SHOWN_NM = 1.9
 # Ranges of time shown, on a linear and on a logarithmic scale of power.
@@ -64,7 +63,7 @@ def stages(
     with package_style():
         if figure is None:
             width = DOUBLE_MM / MM_PER_INCH
-            figure = plt.figure(figsize=(width, ASPECT * width), layout="constrained")
+            figure = plt.figure(figsize=(width, FIGURE_ASPECT * width), layout="constrained")
         (spectra, pulses), (mask, pulses_logarithmic) = figure.subplots(2, 2)
         for name, field, colour, linewidth in (
             ("laser", laser, COLOURS[6], 0.9),

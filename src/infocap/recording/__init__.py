@@ -8,8 +8,8 @@ from ._assemble import Rows as Rows
 from ._assemble import assemble_recording as assemble_recording
 from ._assemble import integer_index as integer_index
 from ._recording import ARRAY_DIMENSIONS as ARRAY_DIMENSIONS
-from ._recording import COLUMN_NAME_FIELDS as COLUMN_NAME_FIELDS
 from ._recording import DARK_CODE as DARK_CODE
+from ._recording import NAMED_COLUMNS as NAMED_COLUMNS
 from ._recording import NOISE_CODE as NOISE_CODE
 from ._recording import REFERENCE_CODE as REFERENCE_CODE
 from ._recording import input_columns as input_columns

@@ -47,7 +47,7 @@ class Rows:
     input_unit: str = ""
     readout_unit: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
-    checks: list[str | Check] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
 
     def as_recording(self, **arrays: Any) -> Recording:
         """Return a recording of these arrays, with the names, units and checks of the rows."""
@@ -59,7 +59,7 @@ class Rows:
             input_unit=self.input_unit,
             readout_unit=self.readout_unit,
             metadata=self.metadata,
-            checks=tuple(self.checks),  # type: ignore[arg-type]
+            checks=tuple(self.checks),
         )
 
 

@@ -1,7 +1,13 @@
 """In the laboratory: plan what to measure, and acquire it without losing anything."""
 
 from ._acquire import INTERRUPTED, acquire, extend
-from ._instrument import DRIVER_MISTAKES, Instrument, SimulatedBench, in_one_line, simulated_bench
+from ._instrument import (
+    DRIVER_MISTAKES,
+    Instrument,
+    SimulatedBench,
+    error_in_one_line,
+    simulated_bench,
+)
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._schedule import Schedule
@@ -24,8 +30,8 @@ __all__ = [
     "Store",
     "acquire",
     "counts_in_words",
+    "error_in_one_line",
     "extend",
-    "in_one_line",
     "pace_in_words",
     "read_store",
     "recording_of_store",

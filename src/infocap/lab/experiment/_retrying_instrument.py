@@ -12,7 +12,7 @@ import numpy as np
 from ..._validation import require_whole_number
 from ...errors import DataError, ParameterError, warn
 from ...systems import parameter_names
-from ._instrument import DRIVER_MISTAKES, in_one_line
+from ._instrument import DRIVER_MISTAKES, error_in_one_line
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._store import Store
@@ -127,11 +127,11 @@ class RetryingInstrument:
                 if len(readings) == 1:
                     # The two readings differ in length, and either may be too short: begin again.
                     readings = []
-                self.store.note(FAILURE, at=place, reason=in_one_line(problem))
+                self.store.note(FAILURE, at=place, reason=error_in_one_line(problem))
                 if n_failures > self.retries or self.stop.wait(self.wait_s):
                     raise DataError(
                         f"the instrument failed {n_failures} times at {place} "
-                        f"({in_one_line(problem)}); everything before is safe. Set it right, then "
+                        f"({error_in_one_line(problem)}); everything before is safe. Set it right, then "
                         "give the same command again: it goes on from there."
                     ) from problem
             else:
@@ -222,7 +222,7 @@ class RetryingInstrument:
                 self.call(name)
             except (Exception, SystemExit) as problem:
                 warn(
-                    f"`{name}()` of the instrument failed ({in_one_line(problem)}); "
+                    f"`{name}()` of the instrument failed ({error_in_one_line(problem)}); "
                     "check by hand what it left on."
                 )
 

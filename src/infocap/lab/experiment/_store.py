@@ -318,7 +318,15 @@ class Store:
     # Events and longer plans.
 
     def note(self, what: str, **details: Any) -> None:
-        """Store that something happened: an acquisition began or ended, a measurement failed."""
+        """Store that something happened: an acquisition began or ended, a measurement failed.
+
+        Parameters
+        ----------
+        what
+            What happened, in a word.
+        **details
+            Plain data about it.
+        """
         event = {"what": what, **details}
         self._write([StoreRow.of_table(EVENT_ROW, event, len(self.events), time.time())])
         self.events.append(event)
@@ -406,9 +414,9 @@ class Store:
         for measurement in contents.measurements:
             rows.append(StoreRow.of_measurement(measurement, measurement.time or 0.0))
         rows += contents.event_rows
-        with write_whole(Path(path)) as part:
-            connection = _connect(part)
-            _write_first_rows(part, connection, provenance, schedule)
+        with write_whole(Path(path)) as temporary:
+            connection = _connect(temporary)
+            _write_first_rows(temporary, connection, provenance, schedule)
             with connection:
                 connection.execute("BEGIN")
                 for row in rows:

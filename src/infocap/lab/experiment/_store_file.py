@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._files import as_data_error
-from ..._formatting import join_names
+from ..._formatting import join_names, one_line
 from ...errors import Check, DataError
 from ...recording import Recording, Rows, assemble_recording
 from ._measurement import Kind, Measurement
@@ -201,7 +201,7 @@ def read_store(path: Path) -> StoreContents:
             raise DataError(f"{path} is held by another process ({problem}); try again.") from None
         raise DataError(
             f"{path} is not an acquisition store, or nothing of it can be read "
-            f"({_in_one_line(problem)}); take another copy of it."
+            f"({one_line(problem)}); take another copy of it."
         ) from None
 
 
@@ -221,7 +221,7 @@ def _read(path: Path, connection: sqlite3.Connection) -> StoreContents:
         if _error_code(problem) in IN_USE:
             raise
         contents = _read_row_by_row(connection, max_rows)
-        contents.problem = _in_one_line(problem)
+        contents.problem = one_line(problem)
         if contents.is_empty:
             raise
         return contents
@@ -314,10 +314,6 @@ def _error_code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
-def _in_one_line(problem: Exception) -> str:
-    return " ".join(str(problem).split())
-
-
 # From the contents to a recording.
 
 
@@ -374,8 +370,8 @@ def _in_design_order(contents: StoreContents) -> list[Measurement]:
         measurements = [
             replace(measurement, time=rank) for rank, measurement in enumerate(measurements)
         ]
-    repeats = []
-    first_time = []
+    repeats: list[Measurement] = []
+    first_time: list[Measurement] = []
     for measurement in measurements:
         is_repeat = measurement.kind == Kind.REPEAT
         (repeats if is_repeat else first_time).append(measurement)

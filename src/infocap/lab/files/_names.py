@@ -48,7 +48,8 @@ UNIT = re.compile(
 
 # How alike two names must be for the second to be proposed in place of the first (difflib's ratio).
 MIN_NAME_SIMILARITY = 0.5
-MAX_NAMES_IN_MESSAGE = 20
+# Names of a file that a message lists.
+MAX_NAMES_OF_FILE = 20
 
 
 class NotInFileError(DataError):
@@ -121,9 +122,14 @@ def find_numbered_inputs(names: Sequence[str]) -> list[int]:
 
 
 def find_requested(
-    path: Path, names: Sequence[str], requested: str, role: str, content: str | None = None
+    path: Path,
+    names: Sequence[str],
+    requested: str,
+    *,
+    role: str,
+    content: str | None = None,
 ) -> list[int]:
-    """Find the positions of the names that the user asked for by ``u=`` or ``x=``.
+    """Find the positions of the names that the user asked for by ``u=`` or ``x=``, the `role`.
 
     These are one name, or names and patterns such as ``u*`` with commas between. A name that is not
     there is answered with what the file holds and the nearest name.
@@ -133,7 +139,7 @@ def find_requested(
     for word in words:
         matches = _find_word(names, word)
         if not matches:
-            content = content or join_names(list(names), MAX_NAMES_IN_MESSAGE)
+            content = content or join_names(list(names), MAX_NAMES_OF_FILE)
             raise NotInFileError(
                 f"{role}={word!r} is not in {path}; it holds {content}{_nearest(word, names)}."
             )

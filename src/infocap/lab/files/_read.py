@@ -15,8 +15,7 @@ from ..._files import ArrayFile
 from ..._validation import answers_unknown_parameters, require_boolean, require_one_of
 from ...errors import ParameterError
 from ...recording import Recording
-from ..experiment import SQLITE_MAGIC, read_store
-from ..experiment import recording_of_store as recording_of_store
+from ..experiment import SQLITE_MAGIC, read_store, recording_of_store
 from ._arrange import to_recording
 from ._folder import is_folder
 from ._join import join
@@ -112,7 +111,7 @@ def read(
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
     """
-    options = ReadOptions(u, x, axes, require_boolean("in_memory", in_memory))
+    options = ReadOptions(u=u, x=x, axes=axes, in_memory=require_boolean("in_memory", in_memory))
     if isinstance(path, str | os.PathLike):
         if readouts is None:
             return _read_one(Path(path), options)
@@ -191,5 +190,4 @@ def _recording_of(file: ArrayFile | Sheet, options: ReadOptions) -> Recording:
         recording = load_own(file, options.in_memory)
         if recording is not None:
             return recording
-    request = {"u": options.u, "x": options.x}
-    return to_recording(rows_of(file, request, options.axes, options.in_memory))
+    return to_recording(rows_of(file, options))

@@ -1,4 +1,4 @@
-"""The capacity card of a device, as a page that holds its numbers or as a picture; and a gallery."""
+"""The capacity card of a device, as a page that holds its numbers or a picture; galleries."""
 
 import os
 import re
@@ -188,7 +188,7 @@ def _picture_drawing(draw: Any, result: CapacityResult) -> Markup:
 
 
 def _second_drawing(result: CapacityResult) -> Markup:
-    """Return capacities by delay or by both degrees; otherwise a list of the strongest functions."""
+    """Return capacities by delay or by both degrees; otherwise the strongest functions."""
     if result.basis.memory:
         return _picture_drawing(capacity_by_delay, result)
     if _figures.matrix(result):
