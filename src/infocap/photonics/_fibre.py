@@ -271,8 +271,9 @@ class Fibre(Checked):
         field = xp.astype(start, xp.complex64) if self.single else start
         exponent = self.exponent(np.fft.fftfreq(n_points, 1 / grid.band_thz))
         power = _power(field)
-        largest_and_total = xp.stack([xp.max(power, axis=1), xp.sum(power, axis=1)])
-        light = IncomingLight(*to_numpy(largest_and_total).astype(float))
+        largest = xp.max(power, axis=1)
+        total = xp.sum(power, axis=1)
+        light = IncomingLight(*to_numpy(xp.stack([largest, total])).astype(float))
         zeros = np.zeros(n_samples, dtype=int)
         groups = [Pulses(field, np.arange(n_samples), position=zeros, halvings=zeros)]
         failed = np.zeros(n_samples, dtype=bool)

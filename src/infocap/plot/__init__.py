@@ -8,7 +8,6 @@ from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE, save, width
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._capacity import BAR_WIDTH as BAR_WIDTH
 from ._capacity import KIND_NAMES as KIND_NAMES
 from ._capacity import capacity_by_kind as capacity_by_kind
 from ._capacity import errors_by_degree as errors_by_degree

@@ -93,7 +93,9 @@ def _save_table(recording: Recording, path: Path) -> None:
             }
             file.write(f"{PLAN_COMMENT}{to_json('metadata', entries)}\n")
         for number, rows in enumerate(_blocks_of_rows(recording, path)):
-            table = pd.concat([pd.DataFrame(rows.u), pd.DataFrame(rows.x)], axis=1)
+            inputs = pd.DataFrame(rows.u)
+            readouts = pd.DataFrame(rows.x)
+            table = pd.concat([inputs, readouts], axis=1)
             table.columns = pd.Index(headings)
             if recording.time is not None:
                 table.insert(0, "time", rows.time, allow_duplicates=True)

@@ -15,7 +15,7 @@ from ..._validation import require_positive
 from ...errors import Check, DataError, DataWarning, InfocapError
 from ...recording import Recording
 from ...result import CapacityResult
-from ...workflow import estimate_recording
+from ...workflow import estimate
 from ._lock import is_locked
 from ._measurement import Kind
 from ._plan import Plan
@@ -237,7 +237,7 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
     is_complex = np.iscomplexobj(recording.readouts)
     try:
         with warnings.catch_warnings(action="ignore", category=DataWarning):  # they are in checks
-            result = estimate_recording(
+            result = estimate(
                 recording,
                 basis=plan.basis,
                 nan_policy="raise" if plan.runs else "omit",

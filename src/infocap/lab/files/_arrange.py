@@ -128,11 +128,14 @@ def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
         f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
     )
     if n_readouts == n_rows:
-        transposed, axes = "x", "channels,samples"
+        transposed = "x"
+        axes = "channels,samples"
     elif n_inputs == n_readout_rows:
-        transposed, axes = "u", "samples,channels"
+        transposed = "u"
+        axes = "samples,channels"
     elif n_inputs == n_readouts:
-        transposed, axes = "both", "channels,samples"
+        transposed = "both"
+        axes = "channels,samples"
     else:
         raise DataError(f"{message}; give one row for each sample.")
     raise DataError(

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..._formatting import join_names
+from ..._validation import MAX_NAMES_IN_MESSAGE
 from ...errors import Check, DataError
 from ...recording import PLAN_COMMENT, PLAN_COMMENT_ENTRIES, integer_index
 from ...typing import Floats
@@ -28,7 +29,6 @@ from ._names import (
     DATE_NAMES,
     INDEX_NAMES,
     INPUT_NAMES,
-    MAX_NAMES_OF_FILE,
     SECONDS,
     SHORT_TIME_NAMES,
     TIME_NAMES,
@@ -251,7 +251,7 @@ def _in_words(left_out: dict[str, str]) -> str:
 
 
 def _names(sheet: Sheet) -> str:
-    return join_names(sheet.labels, MAX_NAMES_OF_FILE)
+    return join_names(sheet.labels, MAX_NAMES_IN_MESSAGE)
 
 
 def _listing(sheet: Sheet) -> str:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..._formatting import join_names
+from ..._validation import MAX_NAMES_IN_MESSAGE
 from ...errors import DataError
 
 INPUT_NAMES = ("u", "inputs", "input")
@@ -48,8 +49,6 @@ UNIT = re.compile(
 
 # How alike two names must be for the second to be proposed in place of the first (difflib's ratio).
 MIN_NAME_SIMILARITY = 0.5
-# Names of a file that a message lists.
-MAX_NAMES_OF_FILE = 20
 
 
 class NotInFileError(DataError):
@@ -139,7 +138,7 @@ def find_requested(
     for word in words:
         matches = _find_word(names, word)
         if not matches:
-            content = content or join_names(list(names), MAX_NAMES_OF_FILE)
+            content = content or join_names(list(names), MAX_NAMES_IN_MESSAGE)
             raise NotInFileError(
                 f"{role}={word!r} is not in {path}; it holds {content}{_nearest(word, names)}."
             )

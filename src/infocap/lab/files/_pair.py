@@ -26,25 +26,26 @@ ABSOLUTE_TOLERANCE = 1e-9
 def pair(file: ArrayFile | Sheet, readouts: Path, options: ReadOptions) -> Recording:
     """Read inputs from an open file and readouts from another, with what each tells beside them."""
     path = file.path
-    sent = rows_of(file, replace(options, axes=None, wants_readouts=False))
-    measured = _read_readouts(readouts, sent, options)
-    sent.u = as_table(path, "u", oriented_as_readouts(sent.u, measured.x, measured.axes))
-    measured.x = as_table(readouts, "x", measured.x)
-    _cut_to_measured_rows(sent, measured)
-    _refuse_other_design(sent, measured)
-    _refuse_shifted(sent, measured, "index")
-    _refuse_shifted(sent, measured, "u")
-    return to_recording(_combine(sent, measured))
+    input_rows = rows_of(file, replace(options, axes=None, wants_readouts=False))
+    readout_rows = _read_readouts(readouts, input_rows, options)
+    u = oriented_as_readouts(input_rows.u, readout_rows.x, readout_rows.axes)
+    input_rows.u = as_table(path, "u", u)
+    readout_rows.x = as_table(readouts, "x", readout_rows.x)
+    _cut_to_measured_rows(input_rows, readout_rows)
+    _refuse_other_design(input_rows, readout_rows)
+    _refuse_shifted(input_rows, readout_rows, "index")
+    _refuse_shifted(input_rows, readout_rows, "u")
+    return to_recording(_combine(input_rows, readout_rows))
 
 
-def _read_readouts(path: Path, sent: RowsOfFile, options: ReadOptions) -> RowsOfFile:
+def _read_readouts(path: Path, input_rows: RowsOfFile, options: ReadOptions) -> RowsOfFile:
     """Read the readouts from a file or from a folder of files."""
     options = replace(options, wants_inputs=False)
     if not is_folder(path):
         return _read_file_of_readouts(path, options)
     options_of_file = replace(options, axes=None, in_memory=True)
     read_file = partial(_read_file_of_readouts, options=options_of_file)
-    return rows_of_folder(path, sent.columns_of_text, read_file)
+    return rows_of_folder(path, input_rows.columns_of_text, read_file)
 
 
 def _read_file_of_readouts(path: Path, options: ReadOptions) -> RowsOfFile:
@@ -53,55 +54,55 @@ def _read_file_of_readouts(path: Path, options: ReadOptions) -> RowsOfFile:
         return rows_of(file, options)
 
 
-def _cut_to_measured_rows(sent: RowsOfFile, measured: RowsOfFile) -> None:
+def _cut_to_measured_rows(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:
     """Leave out the last rows of a design that was not measured to its end.
 
     Without a design index nothing is left out: a file of another length is then of another
     experiment.
     """
-    if sent.index is None:
+    if input_rows.index is None:
         return
-    n_rows = sent.u.shape[0]
-    n_measured, n_channels = measured.x.shape
+    n_rows = input_rows.u.shape[0]
+    n_measured, n_channels = readout_rows.x.shape
     is_transposed = n_channels == n_rows
     if n_measured >= n_rows or is_transposed:
         return
     cure = "write the index along with the readouts, in case a row was lost in between"
-    if measured.index is not None or measured.u is not None:
+    if readout_rows.index is not None or readout_rows.u is not None:
         cure = "measure the others for the whole design"
     stopped_early = Check(
         f"the acquisition stopped early: {n_measured} of {n_rows} measurements are there, "
         f"taken for the first in the order of acquisition; {cure}."
     )
-    sent.checks.insert(0, stopped_early)
+    input_rows.checks.insert(0, stopped_early)
     # The rows are sorted by their index, for which they have to be in memory.
-    measured.x = np.asarray(measured.x[:])
-    sent.u = np.asarray(sent.u[:n_measured])
-    sent.index = sent.index.ravel()[:n_measured]
-    if sent.time is not None:
-        sent.time = sent.time.ravel()[:n_measured]
+    readout_rows.x = np.asarray(readout_rows.x[:])
+    input_rows.u = np.asarray(input_rows.u[:n_measured])
+    input_rows.index = input_rows.index.ravel()[:n_measured]
+    if input_rows.time is not None:
+        input_rows.time = input_rows.time.ravel()[:n_measured]
 
 
-def _refuse_other_design(sent: RowsOfFile, measured: RowsOfFile) -> None:
+def _refuse_other_design(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:
     """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
-    our_plan = sent.metadata.get("plan")
-    their_plan = measured.metadata.get("plan")
+    our_plan = input_rows.metadata.get("plan")
+    their_plan = readout_rows.metadata.get("plan")
     if not isinstance(our_plan, dict) or not isinstance(their_plan, dict):
         return
     ours = design_fingerprint(our_plan)
     theirs = design_fingerprint(their_plan)
     if ours != theirs:
         raise DataError(
-            f"{sent.path} is of design {ours} (seed {our_plan.get('seed')}), and {measured.path} "
-            f"of {theirs} (seed {their_plan.get('seed')}): inputs and readouts "
+            f"{input_rows.path} is of design {ours} (seed {our_plan.get('seed')}), and "
+            f"{readout_rows.path} of {theirs} (seed {their_plan.get('seed')}): inputs and readouts "
             "belong to different runs; give the inputs that were sent."
         )
 
 
-def _refuse_shifted(sent: RowsOfFile, measured: RowsOfFile, field: str) -> None:
+def _refuse_shifted(input_rows: RowsOfFile, readout_rows: RowsOfFile, field: str) -> None:
     """Refuse files that disagree in any row of a field: the readouts belong to other inputs."""
-    ours = getattr(sent, field)
-    theirs = getattr(measured, field)
+    ours = getattr(input_rows, field)
+    theirs = getattr(readout_rows, field)
     if ours is None or theirs is None:
         return
     name = field
@@ -113,7 +114,8 @@ def _refuse_shifted(sent: RowsOfFile, measured: RowsOfFile, field: str) -> None:
         theirs = theirs.ravel()
     if theirs.shape != ours.shape:
         raise DataError(
-            f"{name} has shape {ours.shape} in {sent.path} but {theirs.shape} in {measured.path}."
+            f"{name} has shape {ours.shape} in {input_rows.path} but {theirs.shape} in "
+            f"{readout_rows.path}."
         )
     close = np.isclose(
         ours, theirs, rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE, equal_nan=True
@@ -122,25 +124,25 @@ def _refuse_shifted(sent: RowsOfFile, measured: RowsOfFile, field: str) -> None:
     if differs.any():
         row = int(np.argmax(differs))
         raise DataError(
-            f"{name} is {ours[row]} in {sent.path} and {theirs[row]} in {measured.path} at row "
-            f"{row + 1}, the first of {differs.sum()} that differ: the readouts are shifted or of "
-            "another run."
+            f"{name} is {ours[row]} in {input_rows.path} and {theirs[row]} in {readout_rows.path} "
+            f"at row {row + 1}, the first of {differs.sum()} that differ: the readouts are shifted "
+            "or of another run."
         )
 
 
-def _combine(sent: RowsOfFile, measured: RowsOfFile) -> RowsOfFile:
+def _combine(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> RowsOfFile:
     """Take what concerns the inputs from the first file, and the rest from the second."""
-    rows = RowsOfFile(measured.path, sent.u, measured.x)
-    rows.index = measured.index if sent.index is None else sent.index
-    rows.time = sent.time if measured.time is None else measured.time
-    rows.input_names = sent.input_names or measured.input_names
-    rows.input_unit = sent.input_unit or measured.input_unit
-    rows.channel = measured.channel
-    rows.readout_unit = measured.readout_unit
-    rows.metadata = sent.metadata
-    rows.read_from = sent.read_from + measured.read_from
-    rows.checks = sent.checks + measured.checks
-    plan = sent.metadata.get("plan")
+    rows = RowsOfFile(readout_rows.path, input_rows.u, readout_rows.x)
+    rows.index = readout_rows.index if input_rows.index is None else input_rows.index
+    rows.time = input_rows.time if readout_rows.time is None else readout_rows.time
+    rows.input_names = input_rows.input_names or readout_rows.input_names
+    rows.input_unit = input_rows.input_unit or readout_rows.input_unit
+    rows.channel = readout_rows.channel
+    rows.readout_unit = readout_rows.readout_unit
+    rows.metadata = input_rows.metadata
+    rows.read_from = input_rows.read_from + readout_rows.read_from
+    rows.checks = input_rows.checks + readout_rows.checks
+    plan = input_rows.metadata.get("plan")
     if isinstance(plan, dict):
         _name_by_plan(rows, plan)
     return rows

@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 
 from ..._formatting import counted, percent, rounded, short
 from ...plot import (
-    BAR_WIDTH,
     capacity_bars,
     capacity_by_delay,
     capacity_by_kind,
@@ -57,6 +56,8 @@ TOOLTIP_RADIUS = 6
 MIN_SHOWN_PART = 5e-3
 # A part that lies within so many standard errors of zero may be chance.
 CHANCE_IN_STANDARD_ERRORS = 2.0
+# Width of a bar of `capacity_bars`, in degrees.
+DEGREE_BAR_WIDTH = 0.78
 # The ring around the total; a share of its path is as many hundredths of its length.
 RING_SHAPE: Any = {
     "cx": 100,
@@ -263,7 +264,11 @@ def bars(result: CapacityResult) -> Markup:
     def columns_and_parts(ax: Axes) -> Iterator[Markup]:
         for degree, capacities in zip(table.index, table.to_numpy(), strict=True):
             rectangle = partial(
-                _rectangle, ax, x=degree - BAR_WIDTH / 2, width=BAR_WIDTH, data_degree=degree
+                _rectangle,
+                ax,
+                x=degree - DEGREE_BAR_WIDTH / 2,
+                width=DEGREE_BAR_WIDTH,
+                data_degree=degree,
             )
             # A column as high as the axes comes first, so that short bars can be pointed at.
             yield rectangle(y=0.0, height=ax.get_ylim()[1], class_="mark column")
