@@ -121,8 +121,8 @@ def _columns_named_by_user(sheet: Sheet, options: ReadOptions) -> Roles:
     named_twice = [k for k in named.get("u", []) if k in named.get("x", [])]
     if named_twice:
         raise DataError(
-            f"{sheet.labels[named_twice[0]]!r} of {sheet.path} is named as an input and as a readout; "
-            "it can be one of them."
+            f"{sheet.labels[named_twice[0]]!r} of {sheet.path} is named as an input and as a "
+            "readout; it can be one of them."
         )
     return named
 
@@ -164,7 +164,7 @@ def _clock(sheet: Sheet, used: set[int]) -> dict[int, Floats]:
 
 
 def _is_running(label: str, times: Floats) -> bool:
-    """Whether a column in seconds always grows, or one called ``t`` or so never goes back."""
+    """Return whether a column in seconds grows, or one called ``t`` or so never goes back."""
     if len(times) < MIN_ROWS_OF_A_CLOCK:
         return False
     steps = np.diff(times)

@@ -211,7 +211,7 @@ def _times_of(recording: Recording) -> Floats:
 
 
 def _is_rank(recording: Recording, times: Floats) -> bool:
-    """Whether times count measurements rather than tell seconds."""
+    """Return whether times count measurements rather than tell seconds."""
     n_measurements = len(recording.design_index)
     for measured_again in (recording.repeats, recording.noise, recording.reference):
         if measured_again is not None:

@@ -14,8 +14,8 @@ from ...errors import Check, DataError
 from ...recording import Recording
 from ._arrange import RowsOfFile, as_table, oriented_as_readouts, to_recording
 from ._folder import is_folder, rows_of_folder
+from ._foreign_file import FORMATS, open_file, rows_of
 from ._options import ReadOptions
-from ._others import FORMATS, open_file, rows_of
 from ._tables import Sheet
 
 # Differences between numbers that both files hold which are due to the digits that were written.

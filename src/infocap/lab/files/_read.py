@@ -1,9 +1,9 @@
 """read: a recording from a file, from two or from several; the suffix decides how.
 
 A recording takes these forms on its way: a file, which is opened once; an `ArrayFile` of named
-arrays or a `Sheet` of columns; `RowsOfFile`, what of them is input, readout, index and time; and the
-`Recording`. Files that infocap wrote, stores and files of added readers go to the `Recording` at
-once.
+arrays or a `Sheet` of columns; `RowsOfFile`, what of them is input, readout, index and time; and
+the `Recording`. Files that infocap wrote, stores and files of added readers go to the `Recording`
+at once.
 """
 
 import os
@@ -18,10 +18,10 @@ from ...recording import Recording
 from ..experiment import SQLITE_MAGIC, read_store, recording_of_store
 from ._arrange import to_recording
 from ._folder import is_folder
+from ._foreign_file import FORMATS, open_file, rows_of
 from ._join import join
 from ._names import NotInFileError
 from ._options import ReadOptions
-from ._others import FORMATS, open_file, rows_of
 from ._own_file import load_own
 from ._pair import pair
 from ._readers import find_reader, read_with, refuse_names, registered_suffixes
@@ -178,7 +178,7 @@ def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
 
 
 def _is_store(path: Path) -> bool:
-    """Whether a file of another name is the store of an acquisition, such as a copy of one."""
+    """Return whether a file of another name is a store, such as a copy of one."""
     with suppress(OSError, ValueError), path.open("rb") as file:
         return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     return False

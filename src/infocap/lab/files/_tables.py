@@ -148,18 +148,18 @@ class Sheet:
             ) from None
 
     def is_empty(self, column: int) -> bool:
-        """Whether no cell of a column is filled."""
+        """Return whether no cell of a column is filled."""
         return bool(self.columns[column].isna().all())
 
     def is_text(self, column: int) -> bool:
-        """Whether fewer than half of the cells are numbers; otherwise the rest are mistakes."""
+        """Return whether fewer than half of the cells are numbers; else the rest are mistakes."""
         if self.columns[column].dtype.kind in PARSED_KINDS:
             return False
         n_cells = len(self.columns[column].dropna())
         return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
 
     def counts_rows(self, column: int) -> bool:
-        """Whether a column counts the rows, 0, 1, 2, ...."""
+        """Return whether a column counts the rows, 0, 1, 2, ...."""
         if self.is_text(column):
             return False
         steps = self.columns[column].diff()[1:]
@@ -586,7 +586,7 @@ def _find_number_style(path: Path, cells: pd.DataFrame) -> NumberStyle:
 
 
 def _fits(style: NumberStyle, numbers: set[str]) -> bool:
-    """Whether all numbers can be read in this style."""
+    """Return whether all numbers can be read in this style."""
     pattern = PLAIN_NUMBER
     if style.thousands:
         pattern = f"{pattern}|{GROUPED_NUMBER}"
