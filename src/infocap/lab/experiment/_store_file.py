@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -370,15 +369,17 @@ def _in_design_order(contents: StoreContents) -> list[Measurement]:
         measurements = [
             replace(measurement, time=rank) for rank, measurement in enumerate(measurements)
         ]
-    repeats: list[Measurement] = []
-    first_time: list[Measurement] = []
-    for measurement in measurements:
-        is_repeat = measurement.kind == Kind.REPEAT
-        (repeats if is_repeat else first_time).append(measurement)
-    samples = {measurement.number for measurement in first_time if measurement.kind == Kind.SAMPLE}
-    repeats = [repeat for repeat in repeats if repeat.number in samples]
-    by_number = attrgetter("number")
-    return sorted(first_time, key=by_number) + sorted(repeats, key=by_number)
+    samples = {
+        measurement.number for measurement in measurements if measurement.kind == Kind.SAMPLE
+    }
+
+    def is_usable(measurement: Measurement) -> bool:
+        return measurement.kind != Kind.REPEAT or measurement.number in samples
+
+    def place(measurement: Measurement) -> tuple[bool, int]:
+        return measurement.kind == Kind.REPEAT, measurement.number
+
+    return sorted(filter(is_usable, measurements), key=place)
 
 
 def _dark_notes(measurements: list[Measurement]) -> list[Check]:
