@@ -211,40 +211,40 @@ def _watch_in_browser(store: Path, until: float, port: int) -> None:
 
 
 def _watch_in_terminal(store: Path, until: float, only_once: bool) -> None:
-    now = status(store, until=until)
+    run = status(store, until=until)
     try:
         while True:
             if sys.stdout.isatty() and not only_once:
                 click.echo(CLEAR_SCREEN, nl=False)
-            echo(_screen(now))
-            if only_once or now.complete:
+            echo(_screen(run))
+            if only_once or run.complete:
                 return
             time.sleep(WATCH_INTERVAL_S)
-            now = now.refreshed(until)
+            run = run.refreshed(until)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 
 
-def _screen(now: Status) -> str:
+def _screen(run: Status) -> str:
     """Return all that `infocap watch` shows at a time."""
-    title = f" · {now.plan.title}" if now.plan.title else ""
-    share = now.stored / now.planned
+    title = f" · {run.plan.title}" if run.plan.title else ""
+    share = run.stored / run.planned
     n_full = int(BAR_LENGTH * share)
     bar = "█" * n_full + "░" * (BAR_LENGTH - n_full)
     lines = [
-        f"{now.path}{title} · plan {now.plan.fingerprint[:12]}",
+        f"{run.path}{title} · plan {run.plan.fingerprint[:12]}",
         "",
-        f"  {bar} {share:4.0%}   {counts_in_words(now)}",
-        f"  {pace_in_words(now)}",
+        f"  {bar} {share:4.0%}   {counts_in_words(run)}",
+        f"  {pace_in_words(run)}",
         "",
     ]
-    if now.result is None:
-        lines.append(f"  no capacities yet: {now.problem}")
+    if run.result is None:
+        lines.append(f"  no capacities yet: {run.problem}")
     else:
-        lines += _capacity_lines(now.result)
-    if now.checks:
-        lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
-    lines += ["", f"  {now.advice}"]
+        lines += _capacity_lines(run.result)
+    if run.checks:
+        lines += ["", *(f"  {line}" for line in check_lines(run.checks))]
+    lines += ["", f"  {run.advice}"]
     return "\n".join(lines)
 
 

@@ -118,12 +118,12 @@ def plan(
         refuse_existing(output, force, (".toml",))
     _refuse_ignored(vars(goal) | vars(input_options) | settings)
     if goal.pilot is not None:
-        made = _plan_from_pilot(load_result(goal.pilot), goal, output)
+        new_plan = _plan_from_pilot(load_result(goal.pilot), goal, output)
     else:
-        made = _plan_from_options(settings, input_options, goal, output)
-    if made is not None and output is not None:
-        made.save(output)
-        _announce(made, output)
+        new_plan = _plan_from_options(settings, input_options, goal, output)
+    if new_plan is not None and output is not None:
+        new_plan.save(output)
+        _announce(new_plan, output)
 
 
 def _settings_of_delays(
@@ -208,10 +208,10 @@ def _plan_from_pilot(
     return Plan.from_dict(entries).extended(n_samples)
 
 
-def _announce(made: Plan, output: Path) -> None:
+def _announce(new_plan: Plan, output: Path) -> None:
     """Print what a plan measures, and where it was written."""
-    if made.weighted:
-        largest = made.basis.fourth_moments.max()
+    if new_plan.weighted:
+        largest = new_plan.basis.fourth_moments.max()
         echo(
             wrapped(
                 f"E[y^4] = {largest:.3g} of a function: few samples would decide, so inputs are "
@@ -219,11 +219,11 @@ def _announce(made: Plan, output: Path) -> None:
                 "itself (`weighted = false` in the file: as distributed)."
             )
         )
-    measurements = f"{len(made.schedule)} measurements"
-    if made.runs:
-        measurements += f" of {made.steps} time steps"
+    measurements = f"{len(new_plan.schedule)} measurements"
+    if new_plan.runs:
+        measurements += f" of {new_plan.steps} time steps"
     echo(
-        f"{len(made.basis)} functions, {measurements}, plan {made.fingerprint[:12]}, "
+        f"{len(new_plan.basis)} functions, {measurements}, plan {new_plan.fingerprint[:12]}, "
         f"written to {output}"
     )
 

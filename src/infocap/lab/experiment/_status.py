@@ -319,24 +319,24 @@ def _advice(
 # In words, for the terminal and the page.
 
 
-def counts_in_words(now: Status) -> str:
+def counts_in_words(run: Status) -> str:
     """Return what is stored and planned of each kind of measurement, in words."""
     names = {"noise": "noise"}
-    if now.plan.runs:
+    if run.plan.runs:
         names |= {"sample": "runs", "repeat": "repeated runs"}
     parts = []
-    for kind, counts in now.counts.items():
+    for kind, counts in run.counts.items():
         name = names.get(kind, f"{kind}s")
         parts.append(f"{counts.stored}/{counts.planned} {name}")
     return ", ".join(parts)
 
 
-def pace_in_words(now: Status) -> str:
+def pace_in_words(run: Status) -> str:
     """Return how fast a run goes, how long it will take, and when something came last, in words."""
-    thing = "run" if now.plan.runs else "row"
-    parts = ["no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {thing}s/s"]
-    if not now.complete and now.seconds_left is not None:
-        parts.append(f"{duration(now.seconds_left)} left")
-    if now.last_row_age_s is not None:
-        parts.append(f"last {thing} {duration(now.last_row_age_s)} ago")
+    thing = "run" if run.plan.runs else "row"
+    parts = ["no rate yet" if run.rate_hz is None else f"{run.rate_hz:.3g} {thing}s/s"]
+    if not run.complete and run.seconds_left is not None:
+        parts.append(f"{duration(run.seconds_left)} left")
+    if run.last_row_age_s is not None:
+        parts.append(f"last {thing} {duration(run.last_row_age_s)} ago")
     return ", ".join(parts)

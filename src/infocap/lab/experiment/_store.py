@@ -444,23 +444,19 @@ def _refuse_other_plan(path: Path, plan: Plan, stored: Plan) -> None:
     """Refuse a plan that measures something else than the store; warn where only words differ."""
     if plan.is_extension_of(stored) or stored.is_extension_of(plan):
         return
-    differences = {}
-    for entry in fields(Plan):
-        pair = getattr(stored, entry.name), getattr(plan, entry.name)
-        if pair[0] != pair[1]:
-            differences[entry.name] = pair
+    there = {entry.name: getattr(stored, entry.name) for entry in fields(Plan)}
+    here = {entry.name: getattr(plan, entry.name) for entry in fields(Plan)}
+    different = [name for name in there if there[name] != here[name]]
     if plan.fingerprint != stored.fingerprint:
-        in_words = [
-            f"{name} {old!r} there and {new!r} here" for name, (old, new) in differences.items()
-        ]
+        in_words = [f"{name} {there[name]!r} there and {here[name]!r} here" for name in different]
         raise DataError(
             f"{path} belongs to another plan: its fingerprint is {stored.fingerprint[:12]}, this "
             f"plan's is {plan.fingerprint[:12]} ({', '.join(in_words)}); give another path, or the "
             "plan it belongs to."
         )
-    for name, (old, new) in differences.items():
+    for name in different:
         warn(
-            f"{path} keeps its {name} {old!r}, though the plan says {new!r}; "
+            f"{path} keeps its {name} {there[name]!r}, though the plan says {here[name]!r}; "
             "give another path for that."
         )
 
