@@ -101,8 +101,8 @@ def _narma_series(u: Floats, order: int) -> Floats:
     for t in range(order - 1, len(u)):
         oldest = t - order + 1
         sum_of_values = y[oldest : t + 1].sum()
-        product_of_inputs = u[oldest] * u[t]
-        following = 0.3 * y[t] + 0.05 * y[t] * sum_of_values + 1.5 * product_of_inputs
+        from_inputs = 1.5 * u[oldest] * u[t]
+        following = 0.3 * y[t] + 0.05 * y[t] * sum_of_values + from_inputs
         if order <= MAX_STABLE_ORDER:
             y[t + 1] = following + 0.1
         else:
