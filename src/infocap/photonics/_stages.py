@@ -178,6 +178,7 @@ class Pulse(Checked):
     @property
     def density_unit(self) -> float:
         """Average power density in mW / nm for 1 W ps² of spectral amplitude squared."""
+        # In the order of the factors: MHz in Hz, ps² in s², GHz per nm in Hz per nm, W in mW.
         return self.repetition_mhz * 1e6 * 1e-24 * ghz_per_nm(self.wavelength_nm) * 1e9 * 1e3
 
 

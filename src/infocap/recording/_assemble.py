@@ -103,11 +103,16 @@ def assemble_recording(rows: Rows) -> Recording:
         design_index=index[first],
         time=time[first],
         repeats=repeats,
-        noise=x[is_noise] if is_noise.any() else None,
-        reference=x[is_reference] if is_reference.any() else None,
+        noise=_chosen(x, is_noise),
+        reference=_chosen(x, is_reference),
         reference_time=time[is_reference] if has_reference_times else None,
         extra=None if rows.extra is None else rows.extra[first],
     )
+
+
+def _chosen(x: Floats, mask: np.ndarray) -> Floats | None:
+    """Return the rows of a mask; None where there are none."""
+    return x[mask] if mask.any() else None
 
 
 def _refuse_unknown_codes(path: Path, index: Integers) -> None:
