@@ -444,11 +444,11 @@ def _refuse_other_plan(path: Path, plan: Plan, stored: Plan) -> None:
     """Refuse a plan that measures something else than the store; warn where only words differ."""
     if plan.is_extension_of(stored) or stored.is_extension_of(plan):
         return
-    there = {entry.name: getattr(stored, entry.name) for entry in fields(Plan)}
-    here = {entry.name: getattr(plan, entry.name) for entry in fields(Plan)}
-    different = [name for name in there if there[name] != here[name]]
+    former = {entry.name: getattr(stored, entry.name) for entry in fields(Plan)}
+    new = {entry.name: getattr(plan, entry.name) for entry in fields(Plan)}
+    different = [name for name in new if new[name] != former[name]]
     if plan.fingerprint != stored.fingerprint:
-        in_words = [f"{name} {there[name]!r} there and {here[name]!r} here" for name in different]
+        in_words = [f"{name} {former[name]!r} there and {new[name]!r} here" for name in different]
         raise DataError(
             f"{path} belongs to another plan: its fingerprint is {stored.fingerprint[:12]}, this "
             f"plan's is {plan.fingerprint[:12]} ({', '.join(in_words)}); give another path, or the "
@@ -456,7 +456,7 @@ def _refuse_other_plan(path: Path, plan: Plan, stored: Plan) -> None:
         )
     for name in different:
         warn(
-            f"{path} keeps its {name} {there[name]!r}, though the plan says {here[name]!r}; "
+            f"{path} keeps its {name} {former[name]!r}, though the plan says {new[name]!r}; "
             "give another path for that."
         )
 
