@@ -31,6 +31,15 @@ MIN_SECONDS_IN_MINUTES = 120
 MIN_SECONDS_IN_HOURS = 7200
 
 
+def one_line(text: object) -> str:
+    """Return a text without line breaks, and with single spaces.
+
+    >>> one_line("bus\\n  locked")
+    'bus locked'
+    """
+    return " ".join(str(text).split())
+
+
 def duration(seconds: float) -> str:
     """Return a time in the unit that suits its length.
 

@@ -1,4 +1,4 @@
-"""Pages to share: the report on a result, the card of a device, a gallery of devices, a run while it is measured."""
+"""Pages to share: reports on results, cards of devices, galleries of them, runs in progress."""
 
 from .lab.report import card, gallery, live, page, save
 

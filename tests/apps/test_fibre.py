@@ -194,7 +194,7 @@ def test_a_step_and_its_halves_differ_by_the_third_power_of_its_length():
     period = np.pi / 2 * tau**2 / 23e-3
     errors, differences = [], []
     for level in (3, 4, 5):
-        table = linear_half_steps(fibre, grid.n_points, grid.spacing_thz, period, 7)
+        table = linear_half_steps(fibre, grid.n_points, grid.spacing_thz, period)
         best, apart = extrapolated_step(
             field, np.array([level]), table, 1.2e-3 * period * 0.5 ** np.arange(7)[:, None]
         )

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -124,6 +125,11 @@ def test_ctrl_c_ends_after_the_batch(tmp_path):
         )
 
 
+def with_readouts(measurements, readouts):
+    pairs = zip(measurements, readouts, strict=True)
+    return [replace(measurement, readouts=row) for measurement, row in pairs]
+
+
 def test_rows_stored_together_are_all_there_or_none(tmp_path):
     with Store(tmp_path / "run.db", PLAN) as store:
         some = list(store.remaining())[:5]
@@ -131,10 +137,10 @@ def test_rows_stored_together_are_all_there_or_none(tmp_path):
         with pytest.raises(
             DataError, match=f"sample {some[3].number} is stored already with other readouts"
         ):
-            store.record_many(store.with_readouts(some, np.zeros((5, 2))))
+            store.record_many(store.checked(with_readouts(some, np.zeros((5, 2)))))
         assert len(store) == 1
         readouts = [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
-        store.record_many(store.with_readouts(some, readouts))  # the same twice is no harm
+        store.record_many(store.checked(with_readouts(some, readouts)))  # the same twice is no harm
         assert len(store) == 5
     assert sorted(infocap.read(tmp_path / "run.db").design_index) == sorted(
         one.number for one in some

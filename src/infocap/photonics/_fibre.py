@@ -36,7 +36,7 @@ from ._stages import Grid, crop_points, pad_points
 
 # Share of a cropped window in which the field is used as it is; towards the ends it is faded out.
 FLAT_SHARE_OF_WINDOW = 0.8
-# The nonlinear correction is tried in windows that are shorter by these factors, the shortest first.
+# The nonlinear correction is tried in windows shorter by these factors, the shortest first.
 WINDOW_DIVISORS = (8, 4, 2, 1)
 # Measured over the paper's range: if a step and its two halves differ by e, the extrapolated one is
 # off by about e², and light of relative amplitude e at the edge of the band does as much harm. So
@@ -89,6 +89,16 @@ class IncomingLight:
     def attenuated(self, factor: float) -> IncomingLight:
         """Return the light after a loss."""
         return IncomingLight(self.largest_power * factor, self.total_power * factor)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of the fibre between two lengths at which the light is wanted."""
+
+    length_m: float
+    light: IncomingLight
+    n_first_points: int  # of the first, narrowest band
+    spacing_thz: float  # between the points of every band
 
 
 @dataclass(frozen=True)
@@ -160,7 +170,13 @@ class Fibre(Checked):
         return self.loss_db_per_km * np.log(10) / 10 * 1e-3
 
     def exponent(self, frequency_thz: Floats) -> Floats:
-        """Return what a metre of linear propagation adds to the logarithm of the field."""
+        """Return what a metre of linear propagation adds to the logarithm of the field.
+
+        Parameters
+        ----------
+        frequency_thz
+            Frequencies relative to the carrier.
+        """
         omega = 2 * np.pi * frequency_thz
         dispersion = 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2
         return dispersion - self._attenuation_per_m / 2
@@ -255,17 +271,18 @@ class Fibre(Checked):
         field = xp.astype(start, xp.complex64) if self.single else start
         exponent = self.exponent(np.fft.fftfreq(n_points, 1 / grid.band_thz))
         power = _power(field)
-        powers = to_numpy(xp.stack([xp.max(power, axis=1), xp.sum(power, axis=1)])).astype(float)
-        light = IncomingLight(*powers)
+        largest = xp.max(power, axis=1)
+        total = xp.sum(power, axis=1)
+        light = IncomingLight(*to_numpy(xp.stack([largest, total])).astype(float))
         zeros = np.zeros(n_samples, dtype=int)
         groups = [Pulses(field, np.arange(n_samples), position=zeros, halvings=zeros)]
         failed = np.zeros(n_samples, dtype=bool)
         corrections = []
         travelled = 0.0
         for length in lengths:
-            stretch = length - travelled
-            groups = self._march(groups, stretch, grid, n_points, light, failed)
-            light = light.attenuated(np.exp(-self._attenuation_per_m * stretch))
+            stretch = Stretch(length - travelled, light, n_points, grid.band_thz / n_points)
+            groups = self._march(groups, stretch, failed)
+            light = light.attenuated(np.exp(-self._attenuation_per_m * stretch.length_m))
             linear = field * to_library_of(np.exp(exponent * length), field)
             correction = xp.zeros_like(start)
             for pulses in groups:
@@ -283,20 +300,11 @@ class Fibre(Checked):
             )
         return corrections
 
-    def _march(
-        self,
-        groups: list[Pulses],
-        stretch: float,
-        grid: Grid,
-        n_first_points: int,
-        light: IncomingLight,
-        failed: Any,
-    ) -> list[Pulses]:
+    def _march(self, groups: list[Pulses], stretch: Stretch, failed: Any) -> list[Pulses]:
         """Return all pulses at the end of a stretch, in groups with one band.
 
         The groups are taken from the narrowest band to the widest, and a pulse goes on in a wider
-        band where it must. `n_first_points` is the number of points of the first band. Samples that
-        had to go on with a larger error are marked in `failed`.
+        band where it must. Samples that had to go on with a larger error are marked in `failed`.
         """
         arrived = []
         waiting = groups
@@ -304,38 +312,29 @@ class Fibre(Checked):
             n_points = min(group.field.shape[1] for group in waiting)
             narrowest = _merge([group for group in waiting if group.field.shape[1] == n_points])
             waiting = [group for group in waiting if group.field.shape[1] > n_points]
-            at_end, too_wide = self._march_in_one_band(
-                narrowest, stretch, grid, n_first_points, light, failed
-            )
+            at_end, too_wide = self._march_in_one_band(narrowest, stretch, failed)
             if at_end:
                 arrived.append(_merge(at_end))
             waiting += too_wide
         return arrived
 
     def _march_in_one_band(
-        self,
-        pulses: Pulses,
-        stretch: float,
-        grid: Grid,
-        n_first_points: int,
-        light: IncomingLight,
-        failed: Any,
+        self, pulses: Pulses, stretch: Stretch, failed: Any
     ) -> tuple[list[Pulses], list[Pulses]]:
         """Return pulses at the end of the stretch, and those that need a wider band to go on."""
         n_points = pulses.field.shape[1]
         xp = array_namespace(pulses.field)
-        spacing_thz = grid.band_thz / n_first_points
-        propagators = linear_half_steps(self, n_points, spacing_thz, stretch, N_STEP_LENGTHS)
+        propagators = linear_half_steps(self, n_points, stretch.spacing_thz, stretch.length_m)
         propagators = to_library_of(propagators, pulses.field)
-        phases = self._gamma_per_w_m * stretch * 0.5 ** np.arange(N_STEP_LENGTHS)[:, None]
+        phases = self._gamma_per_w_m * stretch.length_m * 0.5 ** np.arange(N_STEP_LENGTHS)[:, None]
         phases = to_library_of(phases, xp.real(pulses.field))
         # A step that is half as long may differ by half as much, for errors add up.
         step_limits = MAX_STEP_DIFFERENCE**2 * self.tolerance * 0.25 ** np.arange(MAX_HALVINGS + 1)
         edge_limit = MAX_EDGE_AMPLITUDE**2 * self.tolerance
         edge = slice(3 * n_points // 8, 5 * n_points // 8)  # the highest frequencies
         n_units = 2**MAX_HALVINGS  # shortest steps in the stretch
-        log_loss = -self._attenuation_per_m * stretch / n_units
-        can_widen = n_points < MAX_BAND_FACTOR * n_first_points
+        log_loss = -self._attenuation_per_m * stretch.length_m / n_units
+        can_widen = n_points < MAX_BAND_FACTOR * stretch.n_first_points
         arrived = []
         too_wide = []
         while len(pulses.samples):
@@ -343,14 +342,14 @@ class Fibre(Checked):
                 pulses.field, pulses.halvings, propagators, phases
             )
             # Both errors, relative to the light that came in, less what was lost on the way.
-            errors = xp.stack(
-                [xp.max(_power(difference), axis=1), xp.sum(_power(after[:, edge]), axis=1)]
-            )
+            largest_difference = xp.max(_power(difference), axis=1)
+            power_at_edge = xp.sum(_power(after[:, edge]), axis=1)
+            errors = xp.stack([largest_difference, power_at_edge])
             step_error, edge_error = to_numpy(errors).astype(float)
             step_units = 2 ** (MAX_HALVINGS - pulses.halvings)
-            remaining_light = np.exp(log_loss * (pulses.position + step_units))
-            step_error = step_error / (light.largest_power[pulses.samples] * remaining_light)
-            edge_error = edge_error / (light.total_power[pulses.samples] * remaining_light)
+            remaining = np.exp(log_loss * (pulses.position + step_units))
+            step_error = step_error / (stretch.light.largest_power[pulses.samples] * remaining)
+            edge_error = edge_error / (stretch.light.total_power[pulses.samples] * remaining)
 
             # A pulse takes the step, or tries a shorter one, or needs a wider band first.
             step_limit = step_limits[pulses.halvings]
@@ -358,18 +357,19 @@ class Fibre(Checked):
             is_cut = edge_error > edge_limit
             must_widen = is_cut & can_widen
             must_shorten = is_rough & (pulses.halvings < MAX_HALVINGS) & ~must_widen
-            moved = ~must_shorten & ~must_widen
-            failed[pulses.samples] |= moved & (is_rough | is_cut)
-            if moved.all():
+            takes_step = ~must_shorten & ~must_widen
+            failed[pulses.samples] |= takes_step & (is_rough | is_cut)
+            if takes_step.all():
                 pulses.field = after
             else:
-                pulses.field = xp.where(to_library_of(moved, after)[:, None], after, pulses.field)
-            pulses.position = pulses.position + np.where(moved, step_units, 0)
+                rows = to_library_of(takes_step, after)[:, None]
+                pulses.field = xp.where(rows, after, pulses.field)
+            pulses.position = pulses.position + np.where(takes_step, step_units, 0)
 
             # Longer steps begin at multiples of their own length.
             is_calm = step_error <= LENGTHENING_SHARE**2 * step_limit
             fits_longer_step = pulses.position % (2 * step_units) == 0
-            lengthen = moved & is_calm & (pulses.halvings > 0) & fits_longer_step
+            lengthen = takes_step & is_calm & (pulses.halvings > 0) & fits_longer_step
             pulses.halvings = pulses.halvings + must_shorten - lengthen
 
             at_end = pulses.position >= n_units
@@ -387,7 +387,7 @@ class Fibre(Checked):
 def extrapolated_step(
     field: Any, halvings: Integers, propagators: Any, phases: Any
 ) -> tuple[Any, Any]:
-    """Return one step of each pulse, extrapolated, and how far it is from two steps of half its length.
+    """Return one step of each pulse, extrapolated, and its distance from two steps half as long.
 
     The error of a Strang step falls as the third power of its length, so two half steps have a
     quarter of it, and adding a third of the difference removes it.
@@ -422,15 +422,13 @@ def extrapolated_step(
 
 
 @lru_cache(maxsize=64)
-def linear_half_steps(
-    fibre: Fibre, n_points: int, spacing_thz: float, stretch: float, n_lengths: int
-) -> Any:
-    """Return linear propagation over half of a step, for steps of a stretch over 1, 2, 4, ...
+def linear_half_steps(fibre: Fibre, n_points: int, spacing_thz: float, length_m: float) -> Floats:
+    """Return linear propagation over half of a step, for steps of a length over 1, 2, 4, ...
 
-    The propagators (lengths, points) are factors for Fourier coefficients.
+    The propagators (steps, points) are factors for Fourier coefficients.
     """
     exponent = fibre.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing_thz)))
-    half_steps = stretch * 0.5 ** np.arange(1, n_lengths + 1)
+    half_steps = length_m * 0.5 ** np.arange(1, N_STEP_LENGTHS + 1)
     return np.exp(exponent * half_steps[:, None])
 
 

@@ -1,4 +1,4 @@
-"""The stages of the photonic experiment other than the fibre: raster, pulse, encoder and detector."""
+"""The stages of the photonic experiment other than the fibre: pulse, encoder and detector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ SPEED_OF_LIGHT_NM_THZ = 299_792.458
 # Wavelength of the carrier, as in the paper.
 CARRIER_NM = 1550.0
 # Number of cells of 1 GHz. The spectral filter's phase noise lives on this raster, as in the
-# authors' program, whatever the grid. It spans ±512 GHz, more than filter and spectrum analyser see.
+# authors' program, whatever the grid. It spans ±512 GHz, more than filter and spectrum analyser
+# see.
 N_CELLS = 1024
 # Offset of the cells from the carrier, in the order of the Fourier transform.
 CELLS_GHZ = np.fft.fftfreq(N_CELLS, 1 / N_CELLS)
@@ -163,7 +164,13 @@ class Pulse(Checked):
         return energy_w_ps / (2 * self.time_constant_ps)
 
     def amplitude(self, frequency_thz: Floats) -> Floats:
-        """Return the spectral amplitude in sqrt(W) ps."""
+        """Return the spectral amplitude in sqrt(W) ps.
+
+        Parameters
+        ----------
+        frequency_thz
+            Frequencies relative to the carrier.
+        """
         x = np.pi**2 * self.time_constant_ps * np.abs(frequency_thz)
         sech = 2 * np.exp(-x) / (1 + np.exp(-2 * x))
         return np.pi * self.time_constant_ps * np.sqrt(self.peak_power_w) * sech
@@ -171,13 +178,15 @@ class Pulse(Checked):
     @property
     def density_unit(self) -> float:
         """Average power density in mW / nm for 1 W ps² of spectral amplitude squared."""
+        # In the order of the factors: MHz in Hz, ps² in s², GHz per nm in Hz per nm, W in mW.
         return self.repetition_mhz * 1e6 * 1e-24 * ghz_per_nm(self.wavelength_nm) * 1e9 * 1e3
 
 
 def crop_points(array: Any, n_points: int) -> Any:
     """Return the points next to zero of an array in the order of the Fourier transform."""
     half = n_points // 2
-    return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
+    xp = array_namespace(array)
+    return xp.concat([array[:, :half], array[:, -half:]], axis=1)
 
 
 def pad_points(array: Any, n_points: int, value: float = 0.0) -> Any:
@@ -260,7 +269,13 @@ class Encoder(Checked):
             )
 
     def bin_of_cell(self, wavelength_nm: float = CARRIER_NM) -> Integers:
-        """Return the bin that each 1 GHz cell lies in; `n_bins` stands for outside the span."""
+        """Return the bin that each 1 GHz cell lies in; `n_bins` stands for outside the span.
+
+        Parameters
+        ----------
+        wavelength_nm
+            The wavelength of the carrier.
+        """
         offset_nm = -CELLS_GHZ / ghz_per_nm(wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
         inside = (bins >= 0) & (bins < self.n_bins)
@@ -337,7 +352,8 @@ class Encoder(Checked):
             if per_cell == 1:
                 mask = columns[0]
             else:
-                mask = xp.reshape(xp.stack(columns, axis=-1), (cells.shape[0], -1))
+                interleaved = xp.stack(columns, axis=-1)
+                mask = xp.reshape(interleaved, (cells.shape[0], -1))
             masks.append(pad_points(mask, grid.n_points, 1.0))
         return masks
 
@@ -377,7 +393,8 @@ def _integral_of_ndtr(z: Floats) -> Floats:
     """Return the normal distribution function, integrated up to z."""
     from scipy.special import ndtr
 
-    return z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return z * ndtr(z) + density
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,13 @@ AS_ENCODER = "as the encoder"
 STAGES = {"pulse": Pulse, "encoder": Encoder, "fibre": Fibre, "detector": Detector, "grid": Grid}
 # Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts
 # as nothing.
-MAX_EDGE_AMPLITUDE = 5e-4
+MAX_PULSE_AT_BAND_EDGE = 5e-4
 # Relative noise from which on the rounding of single precision, 1e-7, is negligible.
 MIN_NOISE_FOR_SINGLE_PRECISION = 1e-4
 # Inputs may exceed ±1 by rounding.
 INPUT_ROUNDING = 1e-9
-# Each stage draws the noise of so many samples from one random stream, wherever they are propagated.
+# Each stage draws the noise of so many samples from one random stream, wherever they are
+# propagated.
 SAMPLES_PER_STREAM = 512
 # Samples that a processor propagates together at most, however few threads there are.
 MAX_SAMPLES_PER_BLOCK = 4 * SAMPLES_PER_STREAM
@@ -100,7 +101,7 @@ class FibreSystem:
                 f"{N_CELLS} GHz; give less than {(N_CELLS - 2) / per_nm:.2f} nm."
             )
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
-        if edge / centre > MAX_EDGE_AMPLITUDE:
+        if edge / centre > MAX_PULSE_AT_BAND_EDGE:
             raise ParameterError(
                 f"`width_nm={self.pulse.width_nm:g}` is too wide for a band of "
                 f"{self.grid.band_thz:g} THz; give Grid(band_thz=2.048) or more."
@@ -220,16 +221,22 @@ class FibreSystem:
         powers = [self.power_dbm] if powers_dbm is None else [float(dbm) for dbm in powers_dbm]
         pulses = [replace(self.pulse, power_dbm=power) for power in powers]
         u = self._checked_inputs(u)
-        propagate = partial(self._block_readouts, u, lengths_m, seed, pulses)
         if is_on_host(u):
             block_size = self._block_size_on_host(len(u), pulses)
-            starts = range(0, u.shape[0], block_size)
-            blocks = parallel_map(partial(propagate, block_size), starts)
         else:
             streams_per_block = max(STREAMS_PER_BLOCK_ON_DEVICE // len(pulses), 1)
             block_size = streams_per_block * SAMPLES_PER_STREAM
-            starts = range(0, u.shape[0], block_size)
-            blocks = [propagate(block_size, start) for start in starts]
+
+        def propagate(start: int) -> list[Any]:
+            block = u[start : start + block_size]
+            noise = partial(_draw_noise, seed, start, block.shape[0])
+            return self._readouts_of_block(block, lengths_m, noise, pulses)
+
+        starts = range(0, u.shape[0], block_size)
+        if is_on_host(u):
+            blocks = parallel_map(propagate, starts)
+        else:
+            blocks = [propagate(start) for start in starts]
         xp = array_namespace(u)
         readouts = [xp.concat(list(pieces), axis=0) for pieces in zip(*blocks, strict=True)]
         if powers_dbm is None:
@@ -250,20 +257,12 @@ class FibreSystem:
         streams_per_thread = -(-n_samples // samples_per_round)  # rounded up
         return min(streams_per_thread * SAMPLES_PER_STREAM, MAX_SAMPLES_PER_BLOCK)
 
-    def _block_readouts(
-        self,
-        u: Any,
-        lengths_m: Sequence[float],
-        seed: Any,
-        pulses: Sequence[Pulse],
-        block_size: int,
-        start: int,
+    def _readouts_of_block(
+        self, u: Any, lengths_m: Sequence[float], noise: Noise, pulses: Sequence[Pulse]
     ) -> list[Any]:
         """Return the readouts of a block of samples: for each pulse, after each length."""
-        u_block = u[start : start + block_size]
-        n_samples = u_block.shape[0]
-        noise = partial(_draw_noise, seed, start, n_samples)
-        _, _, fields_after = self._propagated(u_block, lengths_m, noise, pulses)
+        n_samples = u.shape[0]
+        _, _, fields_after = self._propagated(u, lengths_m, noise, pulses)
         densities = [self._density_on_raster(field) for field in fields_after]
         readouts = []
         for k in range(len(pulses)):
@@ -317,7 +316,8 @@ class FibreSystem:
         between = mask_between * self._pulse_coefficients(mask, offset=0.5)
         in_time = self._field_in_time(before, between)
         if len(pulses) > 1 or pulses[0] != self.pulse:
-            factors = [float(np.sqrt(p.peak_power_w / self.peak_power_w)) for p in pulses]
+            ratios = [pulse.peak_power_w / self.peak_power_w for pulse in pulses]
+            factors = [float(np.sqrt(ratio)) for ratio in ratios]
             before = xp.concat([before * factor for factor in factors], axis=0)
             in_time = xp.concat([in_time * factor for factor in factors], axis=0)
         after = self.fibre.propagate(before, self.grid, lengths_m, in_time)
@@ -350,10 +350,9 @@ class FibreSystem:
         else:
             share = equal_sum / (equal_sum - alternating_sum)
         shift = to_library_of(np.exp(-1j * np.pi * time), field)
+        at_points = fourier.fft(field)
         halfway = fourier.fft(between) * shift
-        return fourier.fft(field) * to_library_of(1 - share, field) + halfway * to_library_of(
-            share, field
-        )
+        return at_points * to_library_of(1 - share, field) + halfway * to_library_of(share, field)
 
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
         """Return Fourier coefficients of the pulse in sqrt(W).

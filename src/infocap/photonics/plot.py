@@ -12,7 +12,7 @@ from ._stages import ghz_per_nm
 from ._system import FibreSystem
 
 # Height of the figure over its width.
-ASPECT = 0.62
+FIGURE_ASPECT = 0.62
 # Half the range of wavelengths shown.
 SHOWN_NM = 1.9
 # Ranges of time shown, on a linear and on a logarithmic scale of power.
@@ -63,7 +63,7 @@ def stages(
     with package_style():
         if figure is None:
             width = DOUBLE_MM / MM_PER_INCH
-            figure = plt.figure(figsize=(width, ASPECT * width), layout="constrained")
+            figure = plt.figure(figsize=(width, FIGURE_ASPECT * width), layout="constrained")
         (spectra, pulses), (mask, pulses_logarithmic) = figure.subplots(2, 2)
         for name, field, colour, linewidth in (
             ("laser", laser, COLOURS[6], 0.9),

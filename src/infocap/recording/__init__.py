@@ -4,11 +4,12 @@ from ._recording import Recording
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
+from ._assemble import Rows as Rows
 from ._assemble import assemble_recording as assemble_recording
 from ._assemble import integer_index as integer_index
 from ._recording import ARRAY_DIMENSIONS as ARRAY_DIMENSIONS
-from ._recording import COLUMN_NAME_FIELDS as COLUMN_NAME_FIELDS
 from ._recording import DARK_CODE as DARK_CODE
+from ._recording import NAMED_COLUMNS as NAMED_COLUMNS
 from ._recording import NOISE_CODE as NOISE_CODE
 from ._recording import REFERENCE_CODE as REFERENCE_CODE
 from ._recording import input_columns as input_columns

@@ -1,22 +1,22 @@
-"""A measured or simulated data set: inputs, readouts, and all that must not be separated; made of sorted rows."""
+"""A measured or simulated data set: inputs, readouts, and all that must not be separated."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._formatting import html_for_notebook
+from .._formatting import html_for_notebook, one_line
 from .._validation import require_one_of
 from ..basis import find_families
 from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 
-# What stands in place of a design index where an input is not of the design: the constant input of noise repeats, that
-# of drift references, and the source switched off.
+# What stands in place of a design index where an input is not of the design: the constant input of
+# noise repeats, that of drift references, and the source switched off.
 NOISE_CODE = -1
 REFERENCE_CODE = -2
 DARK_CODE = -3
@@ -33,38 +33,52 @@ ARRAY_DIMENSIONS = {
     "extra": ("sample", "extra_value"),
 }
 
-# Fields that name the columns along a dimension, that dimension, and what it counts.
-COLUMN_NAME_FIELDS = (
-    ("channel", "channel", "readouts"),
-    ("input_names", "input", "inputs"),
-    ("extra_names", "extra_value", "extra values"),
+
+class NamedColumns(NamedTuple):
+    """Columns that have names: the field that holds these, the dimension, and what it counts."""
+
+    field: str
+    dimension: str
+    things: str
+
+
+NAMED_COLUMNS = (
+    NamedColumns("channel", "channel", "readouts"),
+    NamedColumns("input_names", "input", "inputs"),
+    NamedColumns("extra_names", "extra_value", "extra values"),
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
-    """Inputs (samples, inputs) and readouts (samples, channels), in design order, and what belongs to them.
+    """Inputs and readouts in design order, and what belongs to them.
 
     Parameters
     ----------
+    inputs, readouts
+        What was sent, (samples, inputs), and what came back, (samples, channels).
     design_index
         The number in the design of each row.
     readout_unit, input_unit, channel, input_names
-        What the numbers are, and the names of the columns of readouts and inputs, such as ``Voltage A [V]``; those of
-        the inputs are by default the names that the plan in the metadata gives them.
+        What the numbers are, and the names of the columns of readouts and inputs, such as ``Voltage
+        A [V]``. By default inputs have the names that the plan in the metadata gives them.
     metadata
-        Any plain data: the plan of the acquisition, parameters, seed, operator; of a sequence without a plan also
-        ``"runs"``, the index of the first row of every run.
+        Any plain data: the plan of the acquisition, parameters, seed, operator; of a sequence
+        without a plan also ``"runs"``, the index of the first row of every run.
     time
-        When each row was measured: seconds (floats) or a rank (integers); None when in the order of the rows.
+        When each row was measured: seconds (floats) or a rank (integers); None when in the order of
+        the rows.
     repeats
-        The readouts measured a second time (samples, channels), NaN in the rows that were not repeated.
+        The readouts measured a second time (samples, channels), NaN in the rows that were not
+        repeated.
     noise
-        Readouts (any number, channels), all at one constant input: what factor analysis takes the noise from.
+        Readouts (any number, channels), all at one constant input: what factor analysis takes the
+        noise from.
     reference, reference_time
         Readouts (any number, channels) at another constant input, and when: what shows drift.
     extra, extra_names
-        Other values of each row (samples, extra values), such as a temperature, and their names: ``Temperature [K]``.
+        Other values of each row (samples, extra values), such as a temperature, and their names,
+        such as ``Temperature [K]``.
     checks
         What the file was found to lack, in plain words; passed on to the result.
 
@@ -99,14 +113,14 @@ class Recording:
         if not self.input_names:
             names = _planned_names(self.plan, sizes["input"])
             object.__setattr__(self, "input_names", names)
-        for field_name, dimension, things in COLUMN_NAME_FIELDS:
-            n_names = len(getattr(self, field_name))
-            size = sizes.get(dimension, 0)
+        for columns in NAMED_COLUMNS:
+            n_names = len(getattr(self, columns.field))
+            size = sizes.get(columns.dimension, 0)
             if n_names not in (0, size):
-                raise DataError(f"{field_name} has {n_names} names for {size} {things}.")
+                raise DataError(f"{columns.field} has {n_names} names for {size} {columns.things}.")
 
     def _sizes_of_dimensions(self) -> dict[str, int]:
-        """The length of every dimension; arrays that disagree are refused."""
+        """Return the length of every dimension; arrays that disagree are refused."""
         sizes: dict[str, int] = {}
         for name, dimensions in ARRAY_DIMENSIONS.items():
             values = getattr(self, name)
@@ -151,7 +165,10 @@ class Recording:
 
     @property
     def runs(self) -> list[slice]:
-        """The rows of every run of a sequence: a run begins where its plan or file says so, and after a gap."""
+        """The rows of every run of a sequence.
+
+        A run begins where the plan or the file says so, and after a gap.
+        """
         index = np.asarray(self.design_index)
         steps = np.diff(index)
         begins = steps != steps.min(initial=len(index))
@@ -164,7 +181,14 @@ class Recording:
         return [slice(start, stop) for start, stop in pairwise(edges)]
 
     def save(self, path: str | Path) -> Path:
-        """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a table of the numbers (and their runs)."""
+        """Write to a file, and return its path.
+
+        Parameters
+        ----------
+        path
+            A file that ends in ``.nc`` (NetCDF4), which keeps everything, or in ``.csv``, which is
+            a table of the numbers and their runs.
+        """
         from ._save import WRITERS
 
         path = Path(path)
@@ -175,7 +199,7 @@ class Recording:
 
 
 def _planned_names(plan: dict[str, Any], n_inputs: int) -> tuple[str, ...]:
-    """The names that a plan gives its inputs; none where it names no input, or cannot be used."""
+    """Return the names that a plan gives its inputs; none where it names none or cannot be used."""
     with suppress(KeyError, TypeError, ValueError):
         families = find_families(plan["family"], n_inputs)
         if any(family.variable for family in families):
@@ -186,9 +210,8 @@ def _planned_names(plan: dict[str, Any], n_inputs: int) -> tuple[str, ...]:
 
 
 def input_columns(names: Sequence[str]) -> list[str]:
-    """The headings of inputs in a table: ``u1``, ``u2``, and after a colon the name of each, if it has any."""
+    """Return the headings of inputs in a table: ``u1``, or ``u1: Voltage A [V]`` with a name."""
     headings = []
     for number, name in enumerate(names, 1):
-        in_one_line = " ".join(name.split())
-        headings.append(f"u{number}: {in_one_line}" if name else f"u{number}")
+        headings.append(f"u{number}: {one_line(name)}" if name else f"u{number}")
     return headings

@@ -1,19 +1,21 @@
 """Recordings in files: NetCDF4 holds everything, a text table the numbers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._files import NUMBER_KINDS, plain_numbers, save_dataset, write_whole
+from .._formatting import one_line
 from .._hdf5 import COMPLEX_PARTS
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._assemble import Rows
 from ._recording import (
     ARRAY_DIMENSIONS,
-    COLUMN_NAME_FIELDS,
+    NAMED_COLUMNS,
     NOISE_CODE,
     REFERENCE_CODE,
     Recording,
@@ -21,14 +23,15 @@ from ._recording import (
 )
 
 RECORDING_FORMAT = "infocap recording 1"
-# The first words of the line that `infocap draw` writes above its inputs, and `Recording.save` above a sequence.
+# The first words of the line that `infocap draw` writes above its inputs, and `Recording.save`
+# above a sequence.
 PLAN_COMMENT = "# infocap plan "
 # The entries of the metadata that such a line holds.
 PLAN_COMMENT_ENTRIES = ("plan", "fingerprint", "design", "runs")
 # The fields that hold the unit of an array.
 UNIT_FIELDS = {"inputs": "input_unit", "readouts": "readout_unit"}
 # A chunk is what is read to get one row: 1 MB costs a disk little more than its seek.
-CHUNK_BYTES = 1 << 20
+NETCDF_CHUNK_BYTES = 1 << 20
 
 
 def _save_netcdf(recording: Recording, path: Path) -> None:
@@ -49,7 +52,7 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
         variables[name] = (dimensions, values, attributes)
         encoding[name] = {"_FillValue": None}  # no number stands for a missing value
         if values.size:
-            rows = CHUNK_BYTES * len(values) // values.nbytes
+            rows = NETCDF_CHUNK_BYTES * len(values) // values.nbytes
             rows = min(len(values), max(1, rows))
             encoding[name] |= {"chunksizes": (rows, *values.shape[1:]), "fletcher32": True}
 
@@ -58,25 +61,26 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
     variables["checks"] = ((), to_json("checks", checks))
     coordinates = {}
-    for field_name, dimension, _ in COLUMN_NAME_FIELDS:
-        names = getattr(recording, field_name)
+    for columns in NAMED_COLUMNS:
+        names = getattr(recording, columns.field)
         if names:
-            coordinates[dimension] = np.array(names, dtype=object)
+            coordinates[columns.dimension] = np.array(names, dtype=object)
     attributes = {"format": RECORDING_FORMAT, "infocap_version": __version__}
     save_dataset(xr.Dataset(variables, coords=coordinates, attrs=attributes), path, encoding)
 
 
 def _save_table(recording: Recording, path: Path) -> None:
-    """Write one row per measurement: design_index, time if known, inputs u1, u2, ..., then the channels.
+    """Write one row per measurement: design index, time if known, inputs, then the channels.
 
-    Repeats, noise and references follow the samples, marked by the index as in the tables of ``infocap draw``. Above
-    them stands, as there, the plan of a sequence: without it one run would seem to go on in the next.
+    Repeats, noise and references follow the samples, marked by the index as in the tables of
+    ``infocap draw``. Above them stands, as there, the plan of a sequence: without it one run would
+    seem to go on in the next.
     """
     import pandas as pd
 
     n_inputs = recording.inputs.shape[1]
     n_readouts = recording.readouts.shape[1]
-    channels = [" ".join(name.split()) for name in recording.channel]
+    channels = [one_line(name) for name in recording.channel]
     if not channels:
         channels = [f"x{number}" for number in range(1, n_readouts + 1)]
     headings = input_columns(recording.input_names or [""] * n_inputs) + channels
@@ -88,42 +92,52 @@ def _save_table(recording: Recording, path: Path) -> None:
                 if name in recording.metadata
             }
             file.write(f"{PLAN_COMMENT}{to_json('metadata', entries)}\n")
-        for number, (index, times, inputs, readouts) in enumerate(_blocks_of_rows(recording)):
-            table = pd.concat([pd.DataFrame(inputs), pd.DataFrame(readouts)], axis=1)
+        for number, rows in enumerate(_blocks_of_rows(recording, path)):
+            inputs = pd.DataFrame(rows.u)
+            readouts = pd.DataFrame(rows.x)
+            table = pd.concat([inputs, readouts], axis=1)
             table.columns = pd.Index(headings)
             if recording.time is not None:
-                table.insert(0, "time", times, allow_duplicates=True)
-            table.insert(0, "design_index", index, allow_duplicates=True)
+                table.insert(0, "time", rows.time, allow_duplicates=True)
+            table.insert(0, "design_index", rows.index, allow_duplicates=True)
             table.to_csv(file, index=False, header=number == 0)
 
 
-def _blocks_of_rows(recording: Recording) -> list[tuple[Any, Any, Any, Any]]:
-    """Design index, times, inputs and readouts of the samples, of their repeats, of the noise and of the references."""
+def _blocks_of_rows(recording: Recording, path: Path) -> Iterator[Rows]:
+    """Yield the rows of the samples, of their repeats, of the noise and of the references."""
     arrays = _arrays(recording)
     for name, values in arrays.items():
         if values.dtype.kind in "fc":  # all digits of what single precision holds
             arrays[name] = values.astype(np.result_type(values, np.float64))
     index = arrays["design_index"]
     inputs = arrays["inputs"]
-    blocks: list[tuple[Any, Any, Any, Any]] = [
-        (index, arrays.get("time"), inputs, arrays["readouts"])
-    ]
+    yield Rows(path, u=inputs, x=arrays["readouts"], index=index, time=arrays.get("time"))
     if "repeats" in arrays:
-        repeated = ~np.isnan(arrays["repeats"]).all(axis=1)
-        blocks.append((index[repeated], np.nan, inputs[repeated], arrays["repeats"][repeated]))
+        is_repeated = ~np.isnan(arrays["repeats"]).all(axis=1)
+        yield Rows(
+            path,
+            u=inputs[is_repeated],
+            x=arrays["repeats"][is_repeated],
+            index=index[is_repeated],
+            time=np.full(is_repeated.sum(), np.nan),
+        )
     for code, name in ((NOISE_CODE, "noise"), (REFERENCE_CODE, "reference")):
         if name in arrays:
-            unknown_inputs = np.full((len(arrays[name]), inputs.shape[1]), np.nan)
-            times = arrays.get(f"{name}_time", np.nan)
-            blocks.append((code, times, unknown_inputs, arrays[name]))
-    return blocks
+            n_rows = len(arrays[name])
+            yield Rows(
+                path,
+                u=np.full((n_rows, inputs.shape[1]), np.nan),
+                x=arrays[name],
+                index=np.full(n_rows, code),
+                time=arrays.get(f"{name}_time", np.full(n_rows, np.nan)),
+            )
 
 
 WRITERS: dict[str, Callable[[Recording, Path], None]] = {".nc": _save_netcdf, ".csv": _save_table}
 
 
 def _arrays(recording: Recording) -> dict[str, np.ndarray]:
-    """The arrays that a recording has, by name, as types that files hold."""
+    """Return the arrays that a recording has, by name, as types that files hold."""
     arrays = {}
     for name in ARRAY_DIMENSIONS:
         source = getattr(recording, name)
@@ -139,7 +153,7 @@ def _arrays(recording: Recording) -> dict[str, np.ndarray]:
 
 
 def to_json(name: str, value: Any) -> str:
-    """Plain data as text; NumPy's numbers and arrays become Python's."""
+    """Return plain data as text; NumPy's numbers and arrays become Python's."""
     try:
         return json.dumps(value, default=lambda array: array.tolist())
     except (AttributeError, TypeError, ValueError) as problem:

@@ -1,6 +1,7 @@
 """How well a system with a linear readout does a task, and whether its capacity predicts that."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from .._arrays import to_numpy
 from .._files import axis_values
+from .._formatting import one_line
 from .._validation import require_boolean, require_probability, require_whole_number
 from ..errors import Check, DataError, ParameterError
 from ..result import CapacityResult
 from ..samples import Table
 from ..systems import measure
 from ..typing import ArrayLike, Floats, System
-from ._task import Task, reduction
+from ._task import Split, Task, reduction
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,9 +28,9 @@ LEAST_SQUARES = "least-squares"
 # errors of its mean.
 MAX_ROUNDING_ERRORS = 32
 # With fewer samples per readout, a fit without a penalty follows the noise.
-MIN_SAMPLES_PER_READOUT = 4
+MIN_TRAINING_SAMPLES_PER_READOUT = 4
 # A smaller standard error of the accuracy is not worth a digit.
-MIN_WRITTEN_ERROR = 5e-4
+MIN_WRITTEN_ERROR_OF_ACCURACY = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,31 +159,33 @@ def accuracy(
     folds = require_whole_number("folds", folds, 2)
     washout = max(require_whole_number("washout", washout, 0), task.memory)
     splits = task.splits(folds, seed, washout)
-    checks: list[Check] = []
     if leak_free and task.features is not None:
         if not callable(system):
             raise ParameterError(
                 "`leak_free=True` encodes the samples anew in each fold, so the system must be a "
                 "callable; readouts measured beforehand belong to one encoding."
             )
-        measured_folds = _measured_in_each_fold(system, task, splits, seed, checks)
+        measurements: Iterable[_Measured] = _measure_in_each_fold(system, task, splits, seed)
     else:
         noise_seed, *_ = _noise_seeds(seed, folds)
-        readouts = _measured_readouts(system, task.inputs, noise_seed, checks)
-        measured_folds = iter([(task.inputs, readouts)] * folds)
+        measurements = itertools.repeat(_measure(system, task.inputs, noise_seed), folds)
     per_fold = []
     linear_per_fold = []
-    for (inputs, readouts), (train, test) in zip(measured_folds, splits, strict=True):
-        delayed_inputs = [np.roll(inputs, delay, axis=0) for delay in range(task.memory + 1)]
-        per_fold.append(_score(readouts, task, train, test, readout))
-        linear_per_fold.append(_score(np.hstack(delayed_inputs), task, train, test, readout))
+    checks: list[Check] = []
+    for measured, split in zip(measurements, splits, strict=True):
+        delayed_inputs = []
+        for delay in range(task.memory + 1):
+            delayed_inputs.append(np.roll(measured.inputs, delay, axis=0))
+        per_fold.append(_score(measured.readouts, task, split, readout))
+        linear_per_fold.append(_score(np.hstack(delayed_inputs), task, split, readout))
+        checks += measured.checks
     return Accuracy(
         per_fold=np.array(per_fold),
         linear_per_fold=np.array(linear_per_fold),
         task=task.name,
         source=task.source,
         n_samples=len(task.inputs),
-        readout=" ".join(str(readout).split()),
+        readout=one_line(readout),
         leak_free=leak_free,
         checks=tuple(dict.fromkeys(checks)),
         measure="R²" if task.regression else "accuracy",
@@ -209,29 +213,36 @@ def _noise_seeds(seed: int | None, folds: int) -> Sequence[np.random.SeedSequenc
     return np.random.SeedSequence(seed).spawn(folds + 1)
 
 
-def _measured_in_each_fold(
-    system: System,
-    task: Task,
-    splits: Sequence[tuple[NDArray, NDArray]],
-    seed: int | None,
-    checks: list[Check],
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield inputs and readouts of each fold, encoded by the principal components of its training part."""
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """The readouts of a system at some inputs, and what was noticed about them."""
+
+    inputs: Floats
+    readouts: Floats
+    checks: list[Check]
+
+
+def _measure_in_each_fold(
+    system: System, task: Task, splits: Sequence[Split], seed: int | None
+) -> Iterator[_Measured]:
+    """Measure once for each fold, encoded by the principal components of its training part."""
     features: Any = task.features
     _, *noise_seeds = _noise_seeds(seed, len(splits))
-    for fold, ((train, test), noise_seed) in enumerate(zip(splits, noise_seeds, strict=True)):
-        reduce = reduction(features[train], task.n_inputs)
+    for fold, (split, noise_seed) in enumerate(zip(splits, noise_seeds, strict=True)):
+        reduce = reduction(features[split.train], task.n_inputs)
         inputs = reduce(features)
-        n_clipped = int(np.sum(np.any(np.abs(inputs[test]) > 1, axis=1)))
-        if n_clipped:
-            text = f"fold {fold}: {n_clipped} test samples lay beyond [-1, 1] and were clipped."
-            checks.append(Check(text, "note"))
-        inputs = np.clip(inputs, -1.0, 1.0)
-        yield inputs, _measured_readouts(system, inputs, noise_seed, checks)
+        measured = _measure(system, np.clip(inputs, -1.0, 1.0), noise_seed)
+        is_beyond = (np.abs(inputs[split.test]) > 1).any(axis=1)
+        if is_beyond.any():
+            text = (
+                f"fold {fold}: {is_beyond.sum()} test samples lay beyond [-1, 1] and were clipped."
+            )
+            measured.checks.insert(0, Check(text, "note"))
+        yield measured
 
 
-def _measured_readouts(system: Any, inputs: Floats, seed: Any, checks: list[Check]) -> Floats:
-    """Return the readouts at the inputs; note in `checks` where they are many for the samples."""
+def _measure(system: Any, inputs: Floats, seed: Any) -> _Measured:
+    """Return the readouts at the inputs, with a check where they are many for the samples."""
     readouts = to_numpy(measure(system, inputs, seed)) if callable(system) else system
     x = Table(readouts, "readouts").read_finite()
     n_samples, n_readouts = x.shape
@@ -240,53 +251,57 @@ def _measured_readouts(system: Any, inputs: Floats, seed: Any, checks: list[Chec
             f"readouts has {n_samples} rows for {len(inputs)} samples of the task; "
             "give one per sample."
         )
-    if n_samples < MIN_SAMPLES_PER_READOUT * n_readouts:
+    checks = []
+    if n_samples < MIN_TRAINING_SAMPLES_PER_READOUT * n_readouts:
         text = (
             f"{n_samples} samples are few to train {n_readouts} readouts: the fit may follow "
             "noise; use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or "
             "Ridge()."
         )
         checks.append(Check(text))
-    return x
+    return _Measured(inputs, x, checks)
 
 
-def _score(x: Floats, task: Task, train: np.ndarray, test: np.ndarray, readout: Any) -> float:
+def _score(x: Floats, task: Task, split: Split, readout: Any) -> float:
     """Return R² of a real target, or the share of right classes, on the test rows."""
-    wanted = task.labels if task.regression else task.codes
+    labels = task.labels if task.regression else task.codes
+    correct = labels[split.test]
     if readout == LEAST_SQUARES:
-        scores = _least_squares(x, task.targets, train, test)
+        scores = _least_squares(x, task.targets, split)
         predicted = scores[:, 0] if task.regression else np.argmax(scores, axis=1)
     else:
-        predicted = deepcopy(readout).fit(x[train], wanted[train]).predict(x[test])
+        trained = deepcopy(readout).fit(x[split.train], labels[split.train])
+        predicted = trained.predict(x[split.test])
     if not task.regression:
-        return float(np.mean(predicted == wanted[test]))
-    variance = np.var(wanted[test])
+        return float(np.mean(predicted == correct))
+    variance = np.var(correct)
     if variance == 0:
         raise DataError(
-            f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`."
+            f"the target of {task.name} is {correct[0]:g} in a whole fold; give fewer `folds`."
         )
-    return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
+    return float(1 - np.mean((np.ravel(predicted) - correct) ** 2) / variance)
 
 
-def _least_squares(x: Floats, targets: Floats, train: np.ndarray, test: np.ndarray) -> Floats:
+def _least_squares(x: Floats, targets: Floats, split: Split) -> Floats:
     """Return the predictions of a linear regression for the test rows.
 
     Readouts are standardised, so units do not matter.
     """
+    train = split.train
     mean = x[train].mean(axis=0)
     deviation = np.std(x[train], axis=0)
     varies = deviation > MAX_ROUNDING_ERRORS * np.finfo(float).eps * np.abs(mean)
     z = (x - mean) / np.where(varies, deviation, np.inf)
     offset = targets[train].mean(axis=0)
     weights, *_ = np.linalg.lstsq(z[train], targets[train] - offset, rcond=None)
-    return z[test] @ weights + offset
+    return z[split.test] @ weights + offset
 
 
 def _percent(per_fold: Floats) -> str:
     """Return the mean in per cent, with its standard error if that is worth a digit."""
     error = _standard_error(per_fold)
     text = f"{np.mean(per_fold):.1%}"
-    return f"{text} ± {error:.1%}" if error >= MIN_WRITTEN_ERROR else text
+    return f"{text} ± {error:.1%}" if error >= MIN_WRITTEN_ERROR_OF_ACCURACY else text
 
 
 def _standard_error(per_fold: Floats) -> float:

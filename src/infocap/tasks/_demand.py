@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._validation import require_whole_number
 from ..basis import ProductBasis
@@ -13,25 +12,24 @@ from ..errors import Check, ParameterError, warn
 from ..result import CapacityResult
 from ..samples import Table, check_domain
 from ..typing import Floats, Integers
-from ._task import Task
+from ._task import Split, Task
 
 # Penalties on |coefficients|² (ridge regression), from next to none to one that leaves only the
 # mean. The held-out samples choose.
-PENALTIES = 10.0 ** np.arange(-10, 1)
+RIDGE_PENALTIES = 10.0 ** np.arange(-10, 1)
 # The target's function is the fit with the strongest penalty that keeps this part of the best
 # share of the variance.
 MIN_KEPT_SHARE = 0.995
 # A fit whose power is so many times the target's variance is mostly extrapolation.
 MAX_POWER_RATIO = 4.0
-# Eigenvectors of every degree and fold cost L³ operations; with 3000 functions that takes a minute.
-MAX_FUNCTIONS = 3000
+# Eigenvectors of every degree and fold cost L³ operations; with 3000 functions that takes a
+# minute.
+MAX_EXPANDED_FUNCTIONS = 3000
 # Condition number beyond which functions can hardly be told apart, though rounding is no trouble
 # yet.
 MAX_CONDITION = 1e4
 # With fewer samples per function, the share of a degree is a lower bound.
-MIN_SAMPLES_PER_FUNCTION = 4
-
-Split = tuple[NDArray, NDArray]  # masks of the rows that train and of those that test
+MIN_SAMPLES_PER_FITTED_FUNCTION = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,13 +177,17 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     """
     _refuse_misfit(task, basis)
     u = task.inputs
-    check_domain(Table(u, "inputs"), (0, len(u)), u.min(axis=0), u.max(axis=0), basis)
+    table = Table(u, "inputs")
+    lowest = u.min(axis=0)
+    highest = u.max(axis=0)
+    check_domain(table, (0, len(u)), lowest=lowest, highest=highest, basis=basis)
     start = max(task.memory, basis.memory)  # rows before it lack part of their past
     y = basis(u)[start - len(u) :]
     target = task.targets[start:]
+    folds = require_whole_number("folds", folds, 2)
     splits = []
-    for train, test in task.splits(require_whole_number("folds", folds, 2), seed, start):
-        splits.append((train[start:], test[start:]))
+    for train, test in task.splits(folds, seed, start):
+        splits.append(Split(train[start:], test[start:]))
     n_functions = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
     shares = _predicted_shares(y, target, splits, n_functions)
     condition = _condition_numbers(y, n_functions)
@@ -215,9 +217,9 @@ def _refuse_misfit(task: Task, basis: ProductBasis) -> None:
         raise ParameterError(
             f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; give the same."
         )
-    if len(basis) > MAX_FUNCTIONS:
+    if len(basis) > MAX_EXPANDED_FUNCTIONS:
         raise ParameterError(
-            f"the basis has {len(basis)} functions, more than {MAX_FUNCTIONS}; lower its degree."
+            f"the basis has {len(basis)} functions, more than {MAX_EXPANDED_FUNCTIONS}; lower its degree."
         )
 
 
@@ -228,7 +230,7 @@ def _predicted_shares(
 
     One eigendecomposition of the Gram matrix serves all penalties.
     """
-    unpredicted = np.zeros((len(n_functions), len(PENALTIES)))
+    unpredicted = np.zeros((len(n_functions), len(RIDGE_PENALTIES)))
     total = 0.0
     for train, test in splits:
         centred_y = y - y[train].mean(axis=0)
@@ -241,7 +243,7 @@ def _predicted_shares(
             eigenvalues, eigenvectors = np.linalg.eigh(gram[:size, :size])
             rotated_cross = eigenvectors.T @ cross[:size]
             rotated_y = y_test[:, :size] @ eigenvectors
-            for k, penalty in enumerate(PENALTIES):
+            for k, penalty in enumerate(RIDGE_PENALTIES):
                 weights = rotated_cross / (eigenvalues + penalty)[:, None]
                 residual = target_test - rotated_y @ weights
                 unpredicted[degree, k] += np.sum(residual**2)
@@ -262,7 +264,7 @@ def _condition_numbers(y: Floats, n_functions: Integers) -> Floats:
 
 
 def _checks(task: Task, condition: Floats, n_functions: Integers) -> list[Check]:
-    """Return the degrees from which on the functions are ill-conditioned, or the samples too few."""
+    """Return from which degree on functions are ill-conditioned, or the samples too few."""
     checks = []
     ill_conditioned = np.flatnonzero(condition > MAX_CONDITION)
     if len(ill_conditioned):
@@ -274,7 +276,7 @@ def _checks(task: Task, condition: Floats, n_functions: Integers) -> list[Check]
         )
         checks.append(Check(text))
     n_samples = len(task.inputs)
-    too_many = np.flatnonzero(MIN_SAMPLES_PER_FUNCTION * n_functions > n_samples)
+    too_many = np.flatnonzero(MIN_SAMPLES_PER_FITTED_FUNCTION * n_functions > n_samples)
     if len(too_many):
         degree = too_many[0]
         text = (
@@ -290,7 +292,7 @@ def _strongest_penalty(shares: Floats) -> float:
     best = shares.max()
     if best <= 0:
         return 1.0
-    return float(PENALTIES[shares >= MIN_KEPT_SHARE * best].max())
+    return float(RIDGE_PENALTIES[shares >= MIN_KEPT_SHARE * best].max())
 
 
 def _fit(y: Floats, target: Floats, penalty: float) -> Floats:

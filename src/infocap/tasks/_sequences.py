@@ -99,8 +99,10 @@ def _narma_series(u: Floats, order: int) -> Floats:
     """Return y (steps + 1,) from its first value on; it ends with NaN where it diverges."""
     y = np.zeros(len(u) + 1)
     for t in range(order - 1, len(u)):
-        recent = y[t - order + 1 : t + 1].sum()
-        following = 0.3 * y[t] + 0.05 * y[t] * recent + 1.5 * u[t - order + 1] * u[t]
+        oldest = t - order + 1
+        sum_of_values = y[oldest : t + 1].sum()
+        from_inputs = 1.5 * u[oldest] * u[t]
+        following = 0.3 * y[t] + 0.05 * y[t] * sum_of_values + from_inputs
         if order <= MAX_STABLE_ORDER:
             y[t + 1] = following + 0.1
         else:
@@ -197,9 +199,9 @@ def mackey_glass(
 ) -> Task:
     """Return the Mackey-Glass series `horizon` steps ahead, from its values up to now.
 
-    x' = 0.2 x(t - delay) / (1 + x(t - delay)^10) - 0.1 x, sampled at every unit of time and shown as
-    tanh(x - 1), both as in Jaeger and Haas (Science 304, 78, 2004). Their error 84 steps ahead is
-    of a network that runs freely, ours of a readout trained for this horizon. The inputs are not
+    x' = 0.2 x(t - delay) / (1 + x(t - delay)^10) - 0.1 x, sampled at every unit of time and shown
+    as tanh(x - 1), both as in Jaeger and Haas (Science 304, 78, 2004). Their error 84 steps ahead
+    is of a network that runs freely, ours of a readout trained for this horizon. The inputs are not
     independent in time, so capacities measured with independent inputs do not predict how well a
     device does here.
 

@@ -50,7 +50,15 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.washout = washout
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
-        """Measure one sample, to see how many readouts the system has."""
+        """Measure one sample, to see how many readouts the system has.
+
+        Parameters
+        ----------
+        X
+            The inputs (samples, inputs).
+        y
+            Not used; a pipeline passes it.
+        """
         X = validate_data(self, X, dtype=float)
         n_past = min(require_whole_number("washout", self.washout, 0), len(X))
         self.past_ = X[len(X) - n_past :]
@@ -58,14 +66,26 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Return the readouts (samples, readouts) at the inputs X."""
+        """Return the readouts (samples, readouts).
+
+        Parameters
+        ----------
+        X
+            The inputs (samples, inputs).
+        """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)
         readouts = self._measure(np.concatenate([self.past_, X]))
         return readouts[len(self.past_) :]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Return the names readout0, readout1, ..."""
+        """Return the names readout0, readout1, ...
+
+        Parameters
+        ----------
+        input_features
+            Not used; the readouts have names of their own.
+        """
         check_is_fitted(self)
         return np.array([f"readout{number}" for number in range(self.n_readouts_)], dtype=object)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,13 @@ LABEL_NAMES = ("y_train", "labels", "target", "y")
 MIN_VARIANCE_SHARE = 1e-12
 # Floating-point labels with more different values per sample look like a real target.
 MAX_CLASSES_PER_SAMPLE = 0.25
+
+
+class Split(NamedTuple):
+    """Which rows train and which test in a fold of a cross-validation, as masks."""
+
+    train: NDArray
+    test: NDArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,6 +105,7 @@ class Task:
         features: ArrayLike,
         labels: ArrayLike,
         n_inputs: int,
+        *,
         name: str = "task",
         source: str = "given",
     ) -> "Task":
@@ -154,9 +162,7 @@ class Task:
             return self.labels[:, None]
         return np.eye(len(self.classes))[self.codes]
 
-    def splits(
-        self, folds: int, seed: int | None = None, washout: int = 0
-    ) -> list[tuple[NDArray, NDArray]]:
+    def splits(self, folds: int, seed: int | None = None, washout: int = 0) -> list[Split]:
         """Return which rows train and which test, as two masks for each fold of a cross-validation.
 
         Without memory, samples are shuffled and dealt out in turn, so that each fold has its share
@@ -183,7 +189,7 @@ class Task:
             return self._contiguous_splits(folds, washout)
         return self._stratified_splits(folds, seed)
 
-    def _stratified_splits(self, folds: int, seed: int | None) -> list[tuple[NDArray, NDArray]]:
+    def _stratified_splits(self, folds: int, seed: int | None) -> list[Split]:
         codes = self.codes
         counts = np.bincount(codes)
         if counts.min() < folds:
@@ -196,9 +202,9 @@ class Task:
         by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
         # The folds are dealt out from class to class without a break, so they have equal sizes.
         fold_of_row = np.argsort(by_class) % folds
-        return [(fold_of_row != fold, fold_of_row == fold) for fold in range(folds)]
+        return [Split(fold_of_row != fold, fold_of_row == fold) for fold in range(folds)]
 
-    def _contiguous_splits(self, folds: int, washout: int) -> list[tuple[NDArray, NDArray]]:
+    def _contiguous_splits(self, folds: int, washout: int) -> list[Split]:
         n_rows = len(self.inputs)
         if washout >= n_rows:
             raise ParameterError(
@@ -215,12 +221,12 @@ class Task:
         for start, stop in pairwise(edges):
             test = (rows >= start) & (rows < stop)
             far_from_test = (rows < start - self.memory) | (rows >= stop + self.memory)
-            splits.append(((rows >= washout) & far_from_test, test))
+            splits.append(Split((rows >= washout) & far_from_test, test))
         return splits
 
 
 def _checked_labels(labels: np.ndarray, n_samples: int, regression: bool) -> np.ndarray:
-    """Return the labels of a task; refuse a wrong number of them, mixed kinds, or a single value."""
+    """Return the labels of a task; refuse a wrong number, mixed kinds, or a single value."""
     if labels.shape != (n_samples,):
         raise DataError(
             f"labels has shape {labels.shape}; give one label for each of {n_samples} rows."
@@ -259,14 +265,16 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
         )
     axes = axes[:, ::-1][:, :n_inputs]
     # The sign of a principal axis is arbitrary; here its largest component is positive.
-    largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=0)[None], axis=0)
-    axes = axes * np.sign(largest)
+    largest = np.argmax(np.abs(axes), axis=0)
+    axes = axes * np.sign(axes[largest, np.arange(n_inputs)])
     components = centred @ axes
     low = components.min(axis=0)
     high = components.max(axis=0)
 
-    def reduce(others: Floats) -> Floats:
-        return ((others - mean) @ axes - (high + low) / 2) / ((high - low) / 2)
+    def reduce(new_features: Floats) -> Floats:
+        centre = (high + low) / 2
+        half_width = (high - low) / 2
+        return ((new_features - mean) @ axes - centre) / half_width
 
     return reduce
 

@@ -1,5 +1,6 @@
 """Figures of tasks: what a task needs and what a device computes, and accuracy over capacity."""
 
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,10 +13,11 @@ from ..errors import ParameterError
 from ..plot import COLOURS, DOUBT, axes_in_style, degree_axis
 from ..result import CapacityResult
 
-BAR_WIDTH = 0.4
+# Demand and supply of a degree stand side by side.
+SHARE_BAR_WIDTH = 0.4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # A ring around the point of an unreliable total.
-RING: Any = {
+RING_OF_DOUBT: Any = {
     "linestyle": "none",
     "marker": "o",
     "markersize": 9,
@@ -70,11 +72,12 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     with axes_in_style(ax) as ax:
         supply_label = "supply: share of the functions computed"
         demand_label = "demand: share of the target's variance"
-        _draw_shares(ax, supply, -BAR_WIDTH / 2, color=COLOURS[0], label=supply_label)
-        _draw_shares(ax, demand.share, BAR_WIDTH / 2, color=COLOURS[5], label=demand_label)
+        _draw_shares(ax, supply, -SHARE_BAR_WIDTH / 2, color=COLOURS[0], label=supply_label)
+        _draw_shares(ax, demand.share, SHARE_BAR_WIDTH / 2, color=COLOURS[5], label=demand_label)
         max_degree = max(demand.basis.max_degree, result.basis.max_degree)
         degree_axis(ax, np.arange(1, max_degree + 1))
-        ax.set(ylim=(0, 1.28), yticks=[0, 0.25, 0.5, 0.75, 1], ylabel="share")
+        ax.set(ylim=(0, 1.28), ylabel="share")
+        ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
         ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
         text = (
             f"{demand.task}: degrees up to {demand.basis.max_degree}\n"
@@ -87,7 +90,7 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
 def _draw_shares(ax: Axes, shares: np.ndarray, offset: float, **look: Any) -> None:
     """Draw the shares of the degrees from 1 on as bars."""
     places = np.arange(1, len(shares)) + offset
-    ax.bar(places, shares[1:], width=BAR_WIDTH, **look)
+    ax.bar(places, shares[1:], width=SHARE_BAR_WIDTH, **look)
 
 
 def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | None = None) -> Axes:
@@ -126,13 +129,13 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     curves = _curves(relation, along)
     with axes_in_style(ax) as ax:
         if against is None:
-            for number, (label, rows) in enumerate(curves.items()):
-                _draw_over_capacity(ax, relation, rows, label, number)
+            for curve in curves:
+                _draw_over_capacity(ax, curve)
             ax.set_xlabel("total capacity")
         else:
             right = ax.twinx()
-            for number, (label, rows) in enumerate(curves.items()):
-                _draw_over_setting(ax, right, relation, rows, along, label, number)
+            for curve in curves:
+                _draw_over_setting(ax, right, curve)
             right.spines["right"].set_visible(True)
             right.set_ylabel("total capacity (dotted)")
             right.margins(y=0.12)
@@ -145,22 +148,53 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
         if relation.doubtful.any():
-            ax.plot([], [], label="unreliable total", **RING)
+            ax.plot([], [], label="unreliable total", **RING_OF_DOUBT)
         if len(names) > 1 or relation.doubtful.any():
             ax.legend(loc="best", handlelength=1.6)
     return ax
 
 
-def _curves(relation: Any, along: str) -> dict[str, list[int]]:
-    """Return the rows of settings that differ in nothing but `along`, by what they have in common."""
-    names = list(relation.settings)
-    curves: dict[str, list[int]] = {}
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """Totals and accuracies of settings that differ in one parameter alone, and how they look."""
+
+    label: str  # what the settings have in common
+    setting: np.ndarray  # the values of the parameter that differs
+    total: np.ndarray
+    total_error: np.ndarray | None  # NaN where a total is unreliable
+    accuracy: np.ndarray
+    accuracy_error: np.ndarray
+    doubtful: np.ndarray  # whether each total is unreliable
+    look: dict[str, Any]
+
+
+def _curves(relation: Any, along: str) -> list[_Curve]:
+    """Return one curve for the settings that differ in nothing but `along`."""
+    rows_by_label: dict[str, list[int]] = {}
     for row, values in enumerate(product(*relation.settings.values())):
-        common = []
-        for name, value in zip(names, values, strict=True):
+        in_common = []
+        for name, value in zip(relation.settings, values, strict=True):
             if name != along:
-                common.append(_setting_in_words(name, value))
-        curves.setdefault(", ".join(common) or relation.task, []).append(row)
+                in_common.append(_setting_in_words(name, value))
+        label = ", ".join(in_common) or relation.task
+        rows_by_label.setdefault(label, []).append(row)
+    curves = []
+    for number, (label, rows) in enumerate(rows_by_label.items()):
+        total_error = None
+        if relation.total_standard_error is not None:
+            known_errors = relation.total_standard_error[rows]
+            total_error = np.where(relation.doubtful[rows], np.nan, known_errors)
+        curve = _Curve(
+            label=label,
+            setting=np.array(relation.settings[along]),
+            total=relation.total[rows],
+            total_error=total_error,
+            accuracy=relation.accuracy[rows],
+            accuracy_error=relation.accuracy_standard_error[rows],
+            doubtful=relation.doubtful[rows],
+            look=_look(number),
+        )
+        curves.append(curve)
     return curves
 
 
@@ -175,41 +209,31 @@ def _look(number: int) -> dict[str, Any]:
     }
 
 
-def _errors_of_totals(relation: Any, rows: list[int]) -> np.ndarray | None:
-    """Return the standard errors of totals, NaN where a total is unreliable."""
-    if relation.total_standard_error is None:
-        return None
-    return np.where(relation.doubtful[rows], np.nan, relation.total_standard_error[rows])
-
-
-def _draw_over_capacity(ax: Axes, relation: Any, rows: list[int], label: str, number: int) -> None:
-    accuracy = relation.accuracy[rows]
-    total = relation.total[rows]
-    doubtful = relation.doubtful[rows]
+def _draw_over_capacity(ax: Axes, curve: _Curve) -> None:
     ax.errorbar(
-        total,
-        accuracy,
-        yerr=relation.accuracy_standard_error[rows],
-        xerr=_errors_of_totals(relation, rows),
-        label=label,
+        curve.total,
+        curve.accuracy,
+        yerr=curve.accuracy_error,
+        xerr=curve.total_error,
+        label=curve.label,
         linewidth=0.6,
-        **_look(number),
+        **curve.look,
     )
-    ax.plot(total[doubtful], accuracy[doubtful], **RING)
+    ax.plot(curve.total[curve.doubtful], curve.accuracy[curve.doubtful], **RING_OF_DOUBT)
 
 
-def _draw_over_setting(
-    ax: Axes, right: Axes, relation: Any, rows: list[int], along: str, label: str, number: int
-) -> None:
-    x = np.array(relation.settings[along])
-    total = relation.total[rows]
-    doubtful = relation.doubtful[rows]
-    look = _look(number)
-    accuracy_error = relation.accuracy_standard_error[rows]
-    ax.errorbar(x, relation.accuracy[rows], accuracy_error, label=label, linewidth=1.2, **look)
-    look |= {"linestyle": ":", "markerfacecolor": "white", "linewidth": 1.0}
-    right.errorbar(x, total, _errors_of_totals(relation, rows), **look)
-    right.plot(x[doubtful], total[doubtful], **RING)
+def _draw_over_setting(ax: Axes, right: Axes, curve: _Curve) -> None:
+    ax.errorbar(
+        curve.setting,
+        curve.accuracy,
+        curve.accuracy_error,
+        label=curve.label,
+        linewidth=1.2,
+        **curve.look,
+    )
+    look = curve.look | {"linestyle": ":", "markerfacecolor": "white", "linewidth": 1.0}
+    right.errorbar(curve.setting, curve.total, curve.total_error, **look)
+    right.plot(curve.setting[curve.doubtful], curve.total[curve.doubtful], **RING_OF_DOUBT)
 
 
 def _draw_linear_model(ax: Axes, relation: Any) -> None:

@@ -12,7 +12,6 @@ from ._sweep import Sweep, sweep
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._choose import choose_basis as choose_basis
 from ._from_recording import arguments_of as arguments_of
-from ._from_recording import estimate_recording as estimate_recording
 from ._provenance import provenance as provenance
 
 __all__ = [

@@ -15,6 +15,7 @@ from ..errors import Check, DataError, DataWarning, ParameterError
 from ..recording import Recording
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
+from ._from_arrays import EstimateOptions
 from ._from_recording import estimate_recording
 
 # What is looked at besides the checks of data, and the cause that a finding about it has.
@@ -168,9 +169,8 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
         low = lowest_degrees(basis, FUNCTIONS)
         nan_policy = "omit"
     with warnings.catch_warnings(action="ignore", category=DataWarning):
-        result = estimate_recording(
-            recording, low, method="raw", nan_policy=nan_policy, complex_as="split"
-        )
+        options = EstimateOptions(method="raw", nan_policy=nan_policy, complex_as="split")
+        result = estimate_recording(recording, low, options)
     return [
         check
         for check in result.checks

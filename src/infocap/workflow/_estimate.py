@@ -123,7 +123,7 @@ def estimate(
                 "a Recording holds its readouts; give the basis by name, "
                 "estimate(recording, basis=basis)."
             )
-        return estimate_recording(u, basis, **vars(options))
+        return estimate_recording(u, basis, options)
     if x is None:
         raise ParameterError(
             "`x=None`: give inputs and readouts, estimate(u, x, basis), or one Recording."

@@ -25,14 +25,13 @@ MAX_ROWS_FOR_SPREAD = 8192
 
 
 def estimate_recording(
-    recording: Recording, basis: ProductBasis | None = None, **options: Any
+    recording: Recording, basis: ProductBasis | None, options: EstimateOptions
 ) -> CapacityResult:
     """Estimate the capacities of a recorded device, with everything else that its recording can tell.
 
-    The options are the keyword arguments of `estimate`. The design index, the times, the repeats and the runs of the
-    recording are used, and the weights of its inputs where its plan says so, unless an option says otherwise. Without a
-    basis that of the plan is taken, or one as large as the samples allow, and a note says which. Besides the
-    capacities the result holds:
+    The design index, the times, the repeats and the runs of the recording are used, and the weights of its inputs
+    where its plan says so, unless an option says otherwise. Without a basis that of the plan is taken, or one as large
+    as the samples allow, and a note says which. Besides the capacities the result holds:
 
     - `growth`: the total as it was when a quarter, a sixteenth, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
@@ -42,7 +41,6 @@ def estimate_recording(
     Growth and factors need all readouts in memory; they are missing for a recording that stays in its file
     (``read(..., in_memory=False)``). A sequence has no growth.
     """
-    estimate_options = EstimateOptions(**options)
     checks = []
     if basis is None:
         n_samples, n_inputs = np.shape(recording.inputs)
@@ -52,8 +50,8 @@ def estimate_recording(
     u = rows.pop("u")
     x = rows.pop("x")
     rows["sample_weight"] = _planned_weights(recording)
-    chosen = {name: value for name, value in options.items() if value is not None}
-    estimate_options = replace(estimate_options, **(rows | chosen))
+    chosen = {name: value for name, value in vars(options).items() if value is not None}
+    estimate_options = replace(options, **(rows | chosen))
 
     evidence = estimate_options.gather(u, x, basis)
     method_options = estimate_options.method_options

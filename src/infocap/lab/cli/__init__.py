@@ -1,4 +1,6 @@
-"""The command line: a command parses its words, calls one public function, and shows what that returned.
+"""The command line.
+
+A command parses its words, calls one public function, and shows what that returned.
 
 Exit codes: 0 fine, 1 warnings under --strict, 2 wrong usage, 3 bad data, 130 interrupted.
 """
@@ -9,6 +11,7 @@ from typing import Any
 
 import click
 
+from ..._formatting import one_line
 from ..._validation import did_you_mean
 from ..._version import __version__
 from ...errors import DataWarning, InfocapError, ParameterError, printable
@@ -24,7 +27,7 @@ class InfocapCommands(click.Group):
     """The group of all commands. Its errors name options in place of Python's parameters."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name; refuse an unknown name, and say which one was probably meant."""
+        """Return the command of a name; the refusal of another says which was probably meant."""
         command = super().get_command(ctx, cmd_name)
         is_option = cmd_name.startswith("-")
         if command is None and not is_option and not ctx.resilient_parsing:
@@ -78,12 +81,8 @@ def run() -> None:
     warnings.formatwarning = _warning_line
     try:
         main()
-    except (
-        InfocapError,
-        OSError,
-        MemoryError,
-    ) as problem:  # OSError: no permission, or a full disk
-        message = " ".join(str(problem).split())
+    except (InfocapError, OSError, MemoryError) as problem:  # OSError: a full disk, for example
+        message = one_line(problem)
         if isinstance(problem, MemoryError):
             message = f"there is not enough memory for this ({message})."
         echo(f"infocap: {message}", err=True)

@@ -1,4 +1,4 @@
-"""infocap estimate and explore: capacities of a basis, and a search for the functions that a device computes."""
+"""infocap estimate and explore: capacities of a basis, and a search for functions."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..._formatting import counted, duration, memory_size
+from ..._formatting import counted, duration, memory_size, one_line
 from ...basis import Family, ProductBasis, delayed_basis, find_families, inputs
 from ...errors import DataError, ParameterError
 from ...estimators import METHODS, forecast_cost
@@ -30,9 +30,11 @@ from ._terminal import (
     wrapped,
 )
 
-# Seconds to wait for a Dask scheduler: one that is there answers within a second, behind a slow tunnel within a few.
+# Seconds to wait for a Dask scheduler: one that is there answers within a second, behind a slow
+# tunnel within a few.
 SCHEDULER_TIMEOUT_S = 20
-# An estimation that may take longer than this is announced with its duration, because somebody waits for it.
+# An estimation that may take longer than this is announced with its duration, because somebody
+# waits for it.
 MIN_SECONDS_ANNOUNCED = 60.0
 
 
@@ -44,14 +46,15 @@ class InputOptions:
         "--input",
         multiple=True,
         metavar="NAME:LOW:HIGH:FAMILY",
-        help="Once for each: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
+        help="Once for each: 'Voltage A [V]:0:5' (uniform where no family is named), "
+        "'Phase [deg]:0:360:fourier'.",
     )
     family: tuple[str, ...] = option(
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
-        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: that of a "
-        "plan in FILES, else legendre]",
+        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  "
+        "[default: that of a plan in FILES, else legendre]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain",
@@ -137,29 +140,28 @@ class ChosenBasis:
 @click.command()
 @options("files", NamedInputFiles)
 @options("basis_options", BasisOptions)
-@options("how", EstimateOptions)
+@options("estimate_options", EstimateOptions)
 @options("output", EstimateOutput)
 def estimate(
     files: NamedInputFiles,
     basis_options: BasisOptions,
-    how: EstimateOptions,
+    estimate_options: EstimateOptions,
     output: EstimateOutput,
 ) -> None:
     """Estimate the capacities of the device recorded in FILES.
 
-    FILES hold inputs and readouts, and several are one recording, in the order given or by their design index; or of
-    two FILES the first holds the inputs and the second the readouts.
+    FILES hold inputs and readouts, and several are one recording, in the order given or by their
+    design index; or of two FILES the first holds the inputs and the second the readouts.
     """
     output.check()
-    recording = files.read(in_memory=how.in_memory)
+    recording = files.read(in_memory=estimate_options.in_memory)
     chosen = basis_for(recording, basis_options)
-    reasons = chosen.reasons + _cost_of(recording, chosen.basis, how.method)
+    cost = _cost_of(recording, chosen.basis, estimate_options.method)
     if not output.quiet:
-        announce(files, recording, ChosenBasis(chosen.basis, reasons))
-    with warnings_in_checks(), _cluster(how.scheduler) as executor:
-        result = estimate_capacities(
-            recording, basis=chosen.basis, executor=executor, **how.settings()
-        )
+        announce(files, recording, replace(chosen, reasons=chosen.reasons + cost))
+    with warnings_in_checks(), _cluster(estimate_options.scheduler) as executor:
+        settings = estimate_options.settings()
+        result = estimate_capacities(recording, basis=chosen.basis, executor=executor, **settings)
     output.finish(result, ["", *summary(result)])
 
 
@@ -176,14 +178,16 @@ def explore(
     files: NamedInputFiles,
     input_options: InputOptions,
     output: EstimateOutput,
+    *,
     washout: int | None,
     max_degree: int,
     most_tested: int,
 ) -> None:
     """Find out which functions of past inputs a device computes.
 
-    No delays are given: functions are looked for up to --max-degree, as far back as the washout. FILES are those of
-    `infocap estimate`, with time steps as rows; several files are several runs. What is written holds what was found.
+    No delays are given: functions are looked for up to --max-degree, as far back as the washout.
+    FILES are those of `infocap estimate`, with time steps as rows; several files are several runs.
+    What is written holds what was found.
     """
     output.check()
     recording = files.read()
@@ -226,19 +230,19 @@ def _cost_of(recording: Recording, basis: ProductBasis, method: str) -> list[str
 
 
 def _cluster(address: str | None) -> AbstractContextManager[Any]:
-    """Return the client of a Dask cluster, to be closed after use; without an address, nothing to be closed."""
+    """Return the client of a Dask cluster, to be closed after use; None without an address."""
     if address is None:
         return nullcontext()
     try:
         import distributed
 
-        return distributed.Client(address, timeout=SCHEDULER_TIMEOUT_S)  # type: ignore[no-untyped-call]
+        make_client: Any = distributed.Client
+        return make_client(address, timeout=SCHEDULER_TIMEOUT_S)
     except ImportError:
         raise ParameterError("--scheduler needs distributed: pip install infocap[dask].") from None
     except (OSError, ValueError) as problem:
-        reason = " ".join(str(problem).split())
         raise ParameterError(
-            f"--scheduler {address} cannot be reached ({reason}); "
+            f"--scheduler {address} cannot be reached ({one_line(problem)}); "
             "start `dask scheduler` and give the address it prints."
         ) from None
 
@@ -246,18 +250,18 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
 # From options to a basis.
 
 
-def basis_for(recording: Recording, wanted: BasisOptions) -> ChosenBasis:
-    """Return the basis that options ask for; what they leave open is the plan's, or chosen by the samples."""
+def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
+    """Return the basis of the options; what they leave open is the plan's, or by the samples."""
     plan = _plan_of(recording)
     if plan is None:
         families: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
     else:
         families = list(plan.basis.families)
-    distribution = family_and_domain(wanted, families)
-    if wanted.max_delay is not None:
-        chosen = _basis_with_delays(recording, wanted, families, distribution)
+    distribution = family_and_domain(basis_options, families)
+    if basis_options.max_delay is not None:
+        chosen = _basis_with_delays(recording, basis_options, families, distribution)
     else:
-        chosen = _basis_without_memory(recording, wanted, plan, distribution)
+        chosen = _basis_without_memory(recording, basis_options, plan, distribution)
     if recording.input_names:
         return replace(chosen, basis=chosen.basis.named(recording.input_names))
     return chosen
@@ -275,18 +279,19 @@ def _plan_of(recording: Recording) -> Plan | None:
 
 def _basis_with_delays(
     recording: Recording,
-    wanted: BasisOptions,
+    basis_options: BasisOptions,
     families: Sequence[Any],
     distribution: dict[str, Any],
 ) -> ChosenBasis:
     for name in ("max_degree", "index_set", "max_interactions"):
-        value = getattr(wanted, name)
+        value = getattr(basis_options, name)
         if value is not None:
             raise ParameterError(
                 f"`{name}={value}` goes without --max-delay; leave one of them out."
             )
     settings: dict[str, Any] = {"family": families, "n_inputs": len(families)} | distribution
-    basis = delayed_basis(max_delay=read_delays(str(wanted.max_delay)), **settings)
+    largest_delays = read_delays(str(basis_options.max_delay))
+    basis = delayed_basis(max_delay=largest_delays, **settings)
     kinds = [
         f"{family.name} inputs on [{family.domain[0]:g}, {family.domain[1]:g}]"
         for family in basis.families
@@ -299,13 +304,13 @@ def _basis_with_delays(
 
 def _basis_without_memory(
     recording: Recording,
-    wanted: BasisOptions,
+    basis_options: BasisOptions,
     plan: Plan | None,
     distribution: dict[str, Any],
 ) -> ChosenBasis:
     settings = dict(distribution)
     for name in ("max_degree", "index_set", "max_interactions"):
-        value = getattr(wanted, name)
+        value = getattr(basis_options, name)
         if value is not None:
             settings[name] = value
     entries = None if plan is None else plan.to_dict()
@@ -320,36 +325,41 @@ def _basis_without_memory(
     return ChosenBasis(basis, list(reasons.values()))
 
 
-def family_and_domain(wanted: InputOptions, families: Sequence[str | Family]) -> dict[str, Any]:
+def family_and_domain(
+    input_options: InputOptions, families: Sequence[str | Family]
+) -> dict[str, Any]:
     """Return the family and the domain that options name, as parameters of a basis.
 
-    Options are given once for all inputs or once for each; `families` are those of the inputs where no option names
-    another one.
+    Options are given once for all inputs or once for each; `families` are those of the inputs where
+    no option names another one.
     """
-    if wanted.input and (wanted.family or wanted.domain):
+    domains = input_options.domain
+    if input_options.input and (input_options.family or domains):
         raise ParameterError(
             "--input has the family and the range already; leave out --family and --domain."
         )
     n_inputs = len(families)
-    names: Sequence[Any] = inputs(*wanted.input) if wanted.input else wanted.family
-    _refuse_wrong_number("families", len(names), n_inputs, one_for_all=not wanted.input)
-    _refuse_wrong_number("domains", len(wanted.domain), n_inputs, one_for_all=True)
+    names: Sequence[Any] = input_options.family
+    if input_options.input:
+        names = inputs(*input_options.input)
+    _refuse_wrong_number("families", len(names), n_inputs, one_for_all=not input_options.input)
+    _refuse_wrong_number("domains", len(domains), n_inputs, one_for_all=True)
 
     settings: dict[str, Any] = {}
     if names:
         settings["family"] = list(names) if len(names) == n_inputs else names[0]
-    if len(wanted.domain) == 1:
-        settings["domain"] = wanted.domain[0]
-    elif wanted.domain:
+    if len(domains) == 1:
+        settings["domain"] = domains[0]
+    elif domains:
         known_families = find_families(settings.get("family", families), n_inputs)
-        pairs = zip(known_families, wanted.domain, strict=True)
+        pairs = zip(known_families, domains, strict=True)
         settings["family"] = [family.on(domain) for family, domain in pairs]
         settings["domain"] = None
     return settings
 
 
-def _refuse_wrong_number(what: str, number: int, n_inputs: int, one_for_all: bool) -> None:
-    """Refuse options that are given neither once for each input nor, where that is allowed, once for all."""
+def _refuse_wrong_number(what: str, number: int, n_inputs: int, *, one_for_all: bool) -> None:
+    """Refuse options that are not given once for each input or, if allowed, once for all."""
     if number in (0, n_inputs) or (one_for_all and number == 1):
         return
     allowed = f"1 or {n_inputs}" if one_for_all else str(n_inputs)
@@ -359,8 +369,8 @@ def _refuse_wrong_number(what: str, number: int, n_inputs: int, one_for_all: boo
 def read_delays(delays: str) -> dict[int, int]:
     """Return the largest delay of each degree, from ``1:100,2:40``."""
     largest_delays = {}
-    for part in delays.split(","):
-        pair = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part)
+    for text in delays.split(","):
+        pair = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text)
         if pair is None:
             raise ParameterError(
                 f"--max-delay {delays} is no list of degrees and delays; "

@@ -1,4 +1,4 @@
-"""infocap import, diagnose, show, compare, report, card and gallery: what files hold, in the terminal or as a page."""
+"""infocap import, diagnose, show, compare, report, card, gallery: what files hold."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 from ..._files import write_whole
 from ..._formatting import counted, join_names
 from ...basis import ProductBasis
-from ...errors import Check, DataError, ParameterError
+from ...errors import DataError, ParameterError
 from ...recording import Recording
 from ...result import is_result, load_result
 from ...workflow import Diagnosis
@@ -39,7 +39,8 @@ from ._terminal import (
     wrapped,
 )
 
-# One mistake may hide another, so repairs follow one after the other. Data with more mistakes are not repaired safely.
+# One mistake may hide another, so repairs follow one after the other. Data with more mistakes are
+# not repaired safely.
 MAX_REPAIRS = 6
 # Names of channels that `infocap diagnose` lists.
 MAX_CHANNELS_LISTED = 6
@@ -59,9 +60,9 @@ MAX_REPAIR_LENGTH = 300
 def import_(files: NamedInputFiles, preview: bool, output: Path | None, force: bool) -> None:
     """Bring inputs and readouts of any FILES into one file.
 
-    The first of the FILES has the inputs and the second the readouts, or each has both. The second may be a folder with
-    one file per sample. Inputs that infocap draw wrote are sorted into design order, with their repeats and references.
-    What was taken for what is kept in the file.
+    The first of the FILES has the inputs and the second the readouts, or each has both. The second
+    may be a folder with one file per sample. Inputs that infocap draw wrote are sorted into design
+    order, with their repeats and references. What was taken for what is kept in the file.
     """
     if preview == (output is not None):
         raise ParameterError(
@@ -85,11 +86,7 @@ def _preview(files: NamedInputFiles) -> None:
             echo(note)
         raise
     # What was left out is among the lines already.
-    checks = [
-        check
-        for check in recording.checks
-        if not (isinstance(check, Check) and "left_out" in check.found)
-    ]
+    checks = [check for check in recording.checks if "left_out" not in check.found]
     say(describe(recording), checks, [])
     echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
 
@@ -109,6 +106,7 @@ def diagnose(
     files: NamedInputFiles,
     input_options: InputOptions,
     max_delay: str | None,
+    *,
     fix: bool,
     output: Path | None,
     strict: bool,
@@ -139,11 +137,11 @@ def diagnose(
 def _declared_basis(
     recording: Recording, input_options: InputOptions, max_delay: str | None
 ) -> ProductBasis | None:
-    """Return the basis that says how the inputs are distributed; None where neither a plan nor an option says it."""
-    wanted = BasisOptions(**vars(input_options), max_delay=max_delay)
-    if wanted == BasisOptions() and not recording.metadata.get("plan"):
+    """Return the basis that says how the inputs are distributed; None where nothing says it."""
+    basis_options = BasisOptions(**vars(input_options), max_delay=max_delay)
+    if basis_options == BasisOptions() and not recording.metadata.get("plan"):
         return None
-    return basis_for(recording, wanted).basis
+    return basis_for(recording, basis_options).basis
 
 
 def _diagnosis_lines(files: NamedInputFiles, diagnosis: Diagnosis) -> list[str]:
@@ -168,7 +166,7 @@ def _list_under(title: str, sentences: Sequence[str]) -> list[str]:
 
 
 def _repair(diagnosis: Diagnosis, basis: ProductBasis | None) -> Diagnosis:
-    """Repair one mistake after the other, print what was done, and return the diagnosis of what came out."""
+    """Repair one mistake after the other, print each repair, and return the last diagnosis."""
     for _ in range(MAX_REPAIRS):
         repaired = diagnosis.repaired()
         if repaired is None:
@@ -215,6 +213,7 @@ def compare(
     files: tuple[Path, ...],
     names: tuple[str, ...],
     output: Path | None,
+    *,
     force: bool,
     plot: tuple[Path, ...],
     strict: bool,
@@ -244,7 +243,7 @@ def compare(
 
 
 def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
-    """Return names of devices: those of the files, with their folders where these alone tell them apart."""
+    """Return names of devices: those of the files, with folders where these tell them apart."""
     stems = tuple(file.stem for file in files)
     if len(set(stems)) == len(files):
         return stems
@@ -282,8 +281,8 @@ def report(result: Path, output: Path, title: str | None) -> None:
 def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
     """Show a result as the capacity card of a device, to share.
 
-    A page holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as a RESULT. A
-    picture is for a talk.
+    A page holds its numbers: infocap show, compare and report, and `load_result` in Python, read it
+    as a RESULT. A picture is for a talk.
     """
     from ..report import card as save_card  # with matplotlib, which is slow to import
 

@@ -22,7 +22,7 @@ from ..experiment import (
     Status,
     Store,
     counts_in_words,
-    in_one_line,
+    error_in_one_line,
     pace_in_words,
     simulated_bench,
     status,
@@ -47,7 +47,8 @@ BAR_LENGTH = 40
 CLEAR_SCREEN = "\x1b[H\x1b[J"
 # Seconds between two looks at a run: its estimates take less than that.
 WATCH_INTERVAL_S = 5.0
-# Decimals of a total in the table of `infocap watch` are those of this error, where no error is known.
+# Decimals of a total in the table of `infocap watch` are those of this error, where no error is
+# known.
 ASSUMED_ERROR = 0.1
 
 
@@ -58,8 +59,9 @@ ASSUMED_ERROR = 0.1
 def draw(plan: Path, output: Path, force: bool) -> None:
     """Write the inputs of a plan, for other programs to measure.
 
-    There is one row per measurement, in the order of acquisition. Send each row of u1, u2, ... to the device, write one
-    row of readouts for each, and come back with `infocap import inputs.csv readouts.csv -o run.nc`.
+    There is one row per measurement, in the order of acquisition. Send each row of u1, u2, ... to
+    the device, write one row of readouts for each, and come back with `infocap import inputs.csv
+    readouts.csv -o run.nc`.
     """
     refuse_existing(output, force, (".csv",))
     loaded_plan = Plan.load(plan)
@@ -93,7 +95,8 @@ def export(source: Path, output: Path, force: bool) -> None:
 @click.option(
     "--instrument",
     required=True,
-    help="package.module:make, a function of yours that gives an object with measure(u); or 'simulated'.",
+    help="package.module:make, a function of yours that gives an object with measure(u); "
+    "or 'simulated'.",
 )
 @click.option("--retries", default=3, help="How often to ask the instrument again after a failure.")
 @click.option("--wait-s", default=1.0, help="Seconds to wait before asking again.")
@@ -106,7 +109,8 @@ def export(source: Path, output: Path, force: bool) -> None:
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
     """Measure what a plan asks for and the store does not hold yet.
 
-    Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
+    Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same
+    command goes on.
     """
     refuse_place(output, STORES)
     loaded_plan = Plan.load(plan)
@@ -139,14 +143,15 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
         raise ParameterError(
             f"--instrument {name} must look like package.module:make, or be 'simulated'."
         )
-    # The driver lies in the working folder or beside the plan, and may import other modules from there, also later.
-    # These folders come last, so that nothing in them takes the place of an installed package.
+    # The driver lies in the working folder or beside the plan, and may import other modules from
+    # there, also later. These folders come last, so that nothing in them takes the place of an
+    # installed package.
     sys.path += [str(Path.cwd()), str(folder.resolve())]
     try:
         return getattr(import_module(module), attribute)
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
         raise ParameterError(
-            f"--instrument {name} cannot be loaded: {in_one_line(problem)}."
+            f"--instrument {name} cannot be loaded: {error_in_one_line(problem)}."
         ) from problem
 
 
@@ -168,7 +173,7 @@ def extend(store: Path, n_samples: int) -> None:
 
 @click.command()
 @click.argument("store", type=FILE)
-@click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
+@click.option("--once", "only_once", is_flag=True, help="Show it once and end; for scripts.")
 @click.option(
     "--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower."
 )
@@ -183,16 +188,16 @@ def extend(store: Path, n_samples: int) -> None:
     default=0,
     help="Port of the page; 0 takes any that is free.",
 )
-def watch(store: Path, once: bool, until: float, web: bool, port: int) -> None:
+def watch(store: Path, only_once: bool, until: float, *, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
-    That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works while the acquisition
-    runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
+    That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works
+    while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     if web:
         _watch_in_browser(store, until, port)
     else:
-        _watch_in_terminal(store, until, once)
+        _watch_in_terminal(store, until, only_once)
 
 
 def _watch_in_browser(store: Path, until: float, port: int) -> None:
@@ -205,41 +210,41 @@ def _watch_in_browser(store: Path, until: float, port: int) -> None:
             Event().wait()
 
 
-def _watch_in_terminal(store: Path, until: float, once: bool) -> None:
-    now = status(store, until=until)
+def _watch_in_terminal(store: Path, until: float, only_once: bool) -> None:
+    run = status(store, until=until)
     try:
         while True:
-            if sys.stdout.isatty() and not once:
+            if sys.stdout.isatty() and not only_once:
                 click.echo(CLEAR_SCREEN, nl=False)
-            echo(_screen(now))
-            if once or now.complete:
+            echo(_screen(run))
+            if only_once or run.complete:
                 return
             time.sleep(WATCH_INTERVAL_S)
-            now = now.refreshed(until)
+            run = run.refreshed(until)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 
 
-def _screen(now: Status) -> str:
+def _screen(run: Status) -> str:
     """Return all that `infocap watch` shows at a time."""
-    title = f" · {now.plan.title}" if now.plan.title else ""
-    share = now.stored / now.planned
+    title = f" · {run.plan.title}" if run.plan.title else ""
+    share = run.stored / run.planned
     n_full = int(BAR_LENGTH * share)
     bar = "█" * n_full + "░" * (BAR_LENGTH - n_full)
     lines = [
-        f"{now.path}{title} · plan {now.plan.fingerprint[:12]}",
+        f"{run.path}{title} · plan {run.plan.fingerprint[:12]}",
         "",
-        f"  {bar} {share:4.0%}   {counts_in_words(now)}",
-        f"  {pace_in_words(now)}",
+        f"  {bar} {share:4.0%}   {counts_in_words(run)}",
+        f"  {pace_in_words(run)}",
         "",
     ]
-    if now.result is None:
-        lines.append(f"  no capacities yet: {now.problem}")
+    if run.result is None:
+        lines.append(f"  no capacities yet: {run.problem}")
     else:
-        lines += _capacity_lines(now.result)
-    if now.checks:
-        lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
-    lines += ["", f"  {now.advice}"]
+        lines += _capacity_lines(run.result)
+    if run.checks:
+        lines += ["", *(f"  {line}" for line in check_lines(run.checks))]
+    lines += ["", f"  {run.advice}"]
     return "\n".join(lines)
 
 
@@ -260,7 +265,7 @@ def _capacity_lines(result: CapacityResult) -> list[str]:
 
 
 def _growth_table(result: CapacityResult, growth: Growth) -> list[str]:
-    """Return the total at each number of samples, with its 95 % interval as numbers and as a drawing."""
+    """Return the total at each number of samples, with its 95 % interval, also as a drawing."""
     scale = f"0{result.maximum:>{BAR_LENGTH - 1}}"
     lines = [f"  {'samples':>8}  {'total':>7}  95 % interval     {scale}"]
     errors: list[float | None] = [None] * len(growth.total)
@@ -280,7 +285,7 @@ def _growth_table(result: CapacityResult, growth: Growth) -> list[str]:
 
 
 def _interval_drawing(low: float, value: float, high: float, maximum: int) -> str:
-    """Return a line with a point at the value and a dash over its interval, on a scale from 0 to the maximum."""
+    """Return a point at the value and a dash over its interval, on a scale up to the maximum."""
     share = np.clip([low, value, high], 0, maximum) / maximum
     first, middle, last = np.rint(share * (BAR_LENGTH - 1)).astype(int)
     drawing = " " * first + "─" * (middle - first) + "●" + "─" * (last - middle)

@@ -11,14 +11,15 @@ from typing import Any
 import click
 
 from ..._validation import did_you_mean, require_positive
-from ...errors import DataError, ParameterError
+from ...errors import Check, DataError, ParameterError
 from ...recording import WRITERS
 from ...result import CapacityResult, is_result
 from ._terminal import FILE, check_lines, echo, exit_with_warnings, is_warning, option, say
 
 PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
-RESULT_SUFFIXES = (".nc", ".csv")
-# The bytes in the head of every page that infocap wrote, and how far into the file they are looked for.
+WRITTEN_SUFFIXES = (".nc", ".csv")
+# The bytes in the head of every page that infocap wrote, and how far into the file they are looked
+# for.
 PAGE_MARK = b'name="generator" content="infocap'
 PAGE_HEAD_BYTES = 2000
 MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4}
@@ -31,7 +32,8 @@ def _in_millimetres(_: click.Context, parameter: click.Parameter, text: str | No
     """Return a width such as 89mm, 18.3cm or 3.5in in millimetres."""
     if text is None:
         return None
-    number, unit = text[:-2], text[-2:]
+    number = text[:-2]
+    unit = text[-2:]
     with suppress(KeyError, ValueError):
         return require_positive("width", float(number) * MILLIMETRES[unit])
     raise click.BadParameter(
@@ -49,7 +51,8 @@ class ResultOutput:
     plot: tuple[Path, ...] = option(
         "--plot",
         **PICTURE,
-        help="The matrix for 2 inputs, the memory function of a sequence, else bars; .png, .pdf or .svg",
+        help="The matrix for 2 inputs, the memory function of a sequence, else bars; "
+        ".png, .pdf or .svg",
     )
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 
@@ -66,7 +69,7 @@ class ResultOutput:
     def check(self) -> None:
         """Refuse places where the files cannot go."""
         for path in self.output:
-            refuse_other_file(path, RESULT_SUFFIXES, is_result(path), "an infocap result")
+            refuse_other_file(path, WRITTEN_SUFFIXES, is_result(path), "an infocap result")
         refuse_pictures(self.pictures, self.files)
 
     def finish(self, result: CapacityResult, lines: Iterable[str]) -> None:
@@ -81,7 +84,7 @@ class ResultOutput:
         for path in self.plot:
             save_picture(_fitting_plot(result), result, path)
 
-    def tell(self, lines: Iterable[str], checks: Iterable[str]) -> None:
+    def tell(self, lines: Iterable[str], checks: Iterable[Check]) -> None:
         """Print what was found; end with exit code 1 where --strict asks for it."""
         say(lines, checks, self.files)
         if self.strict and any(map(is_warning, checks)):
@@ -94,7 +97,7 @@ class EstimateOutput(ResultOutput):
 
     quiet: bool = option("--quiet", is_flag=True, help="Show warnings only.")
 
-    def tell(self, lines: Iterable[str], checks: Iterable[str]) -> None:
+    def tell(self, lines: Iterable[str], checks: Iterable[Check]) -> None:
         """Print what was found, or under --quiet the warnings alone."""
         if not self.quiet:
             super().tell(lines, checks)
@@ -139,8 +142,8 @@ def _fitting_plot(result: CapacityResult) -> str:
     return "capacity_bars"
 
 
-def save_picture(plot_name: str, shown: Any, path: Path, width_mm: float | None = None) -> None:
-    """Write what a function of `infocap.plot` draws; no screen is needed."""
+def save_picture(plot_name: str, subject: Any, path: Path, width_mm: float | None = None) -> None:
+    """Write what a function of `infocap.plot` draws of a subject; no screen is needed."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -149,7 +152,7 @@ def save_picture(plot_name: str, shown: Any, path: Path, width_mm: float | None 
     plot = import_module("infocap.plot")
     # The width must be known while the plot is made, because legends are arranged to fit it.
     with nullcontext() if width_mm is None else plot.width(width_mm):
-        ax = getattr(plot, plot_name)(shown)
+        ax = getattr(plot, plot_name)(subject)
     plot.save(ax, path)
     plt.close(ax.figure)
 
@@ -158,7 +161,7 @@ def save_picture(plot_name: str, shown: Any, path: Path, width_mm: float | None 
 
 
 def refuse_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
-    """Refuse places where no picture can go, and the same name for two of the files that will be written."""
+    """Refuse places where no picture can go, and one name for two of the files to be written."""
     for path in pictures:
         refuse_place(path, PICTURE_SUFFIXES)
     for path, times in Counter(path.resolve() for path in written).items():
@@ -179,14 +182,14 @@ def refuse_place(path: Path, suffixes: Iterable[str]) -> None:
 
 
 def refuse_other_file(path: Path, suffixes: Iterable[str], is_ours: bool, kind: str) -> None:
-    """Refuse a place where no file can go, and one where a file is that is not `ours`, of the same kind."""
+    """Refuse a place where no file can go, and one where a file of another kind is."""
     refuse_place(path, suffixes)
     if path.exists() and path.stat().st_size and not is_ours:
         raise ParameterError(f"{path} is there already and is not {kind}; give another name.")
 
 
 def refuse_other_page(path: Path, suffixes: Iterable[str]) -> None:
-    """Refuse to write a page or a card over anything that is neither a page of infocap nor a result."""
+    """Refuse to write a page over anything that is neither a page of infocap nor a result."""
     is_ours = False
     if path.is_file():
         with path.open("rb") as file:

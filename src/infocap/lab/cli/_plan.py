@@ -30,7 +30,8 @@ from ._terminal import (
 
 # Options that a pilot run makes superfluous, because its result holds its basis.
 BASIS_OPTIONS = ("input", "n_inputs", "max_degree", "family", "domain", "max_delay")
-# Where nothing is known of a device, this share of its readouts is taken for noise or for functions outside the basis.
+# Where nothing is known of a device, this share of its readouts is taken for noise or for functions
+# outside the basis.
 ASSUMED_UNEXPLAINED = 0.5
 
 
@@ -98,16 +99,17 @@ class PrecisionGoal:
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
 def plan(
     output: Path | None,
-    force: bool,
     goal: PrecisionGoal,
     input_options: InputOptions,
     max_delay: str | None,
+    *,
+    force: bool,
     **settings: Any,
 ) -> None:
     """Plan an acquisition: what to measure, and in which order.
 
-    With --error in place of --n-samples, say first how many samples that takes, and why. The file is for people too:
-    open it, read its comments, change it.
+    With --error in place of --n-samples, say first how many samples that takes, and why. The file
+    is for people too: open it, read its comments, change it.
     """
     if max_delay is not None:
         settings |= _settings_of_delays(max_delay, settings, input_options)
@@ -116,12 +118,12 @@ def plan(
         refuse_existing(output, force, (".toml",))
     _refuse_ignored(vars(goal) | vars(input_options) | settings)
     if goal.pilot is not None:
-        made = _plan_from_pilot(load_result(goal.pilot), goal, output)
+        new_plan = _plan_from_pilot(load_result(goal.pilot), goal, output)
     else:
-        made = _plan_from_options(settings, input_options, goal, output)
-    if made is not None and output is not None:
-        made.save(output)
-        _announce(made, output)
+        new_plan = _plan_from_options(settings, input_options, goal, output)
+    if new_plan is not None and output is not None:
+        new_plan.save(output)
+        _announce(new_plan, output)
 
 
 def _settings_of_delays(
@@ -177,7 +179,7 @@ def _plan_from_options(
     goal: PrecisionGoal,
     output: Path | None,
 ) -> Plan | None:
-    """Return the plan that options describe; None where only the number of samples was asked for."""
+    """Return the plan that options describe; None where only its size was asked for."""
     if input_options.input:
         settings["n_inputs"] = len(input_options.input)
         settings["family"] = list(input_options.input)
@@ -206,22 +208,23 @@ def _plan_from_pilot(
     return Plan.from_dict(entries).extended(n_samples)
 
 
-def _announce(made: Plan, output: Path) -> None:
+def _announce(new_plan: Plan, output: Path) -> None:
     """Print what a plan measures, and where it was written."""
-    if made.weighted:
-        largest = made.basis.fourth_moments.max()
+    if new_plan.weighted:
+        largest = new_plan.basis.fourth_moments.max()
         echo(
             wrapped(
-                f"E[y^4] = {largest:.3g} of a function: few samples would decide, so inputs are drawn where "
-                "functions are large, with weights that `infocap estimate` finds by itself "
-                "(`weighted = false` in the file: as distributed)."
+                f"E[y^4] = {largest:.3g} of a function: few samples would decide, so inputs are "
+                "drawn where functions are large, with weights that `infocap estimate` finds by "
+                "itself (`weighted = false` in the file: as distributed)."
             )
         )
-    measurements = f"{len(made.schedule)} measurements"
-    if made.runs:
-        measurements += f" of {made.steps} time steps"
+    measurements = f"{len(new_plan.schedule)} measurements"
+    if new_plan.runs:
+        measurements += f" of {new_plan.steps} time steps"
     echo(
-        f"{len(made.basis)} functions, {measurements}, plan {made.fingerprint[:12]}, written to {output}"
+        f"{len(new_plan.basis)} functions, {measurements}, plan {new_plan.fingerprint[:12]}, "
+        f"written to {output}"
     )
 
 
@@ -229,7 +232,7 @@ def _announce(made: Plan, output: Path) -> None:
 
 
 def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> int:
-    """Print and return the number of samples with which the total of a device is known so well."""
+    """Print and return how many samples it takes to know the total of any device."""
     if goal.n_readouts is None:
         raise ParameterError(
             "--error needs --n-readouts, the number of readouts, or --pilot, a pilot run."
@@ -242,8 +245,8 @@ def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> i
     pilot_samples = _next_power_of_two(expected.pilot_samples)
     if pilot_samples < n_samples:
         lines += [
-            f"It depends on the device. A pilot run is better than a guess: measure {pilot_samples} samples, "
-            "and ask again:",
+            "It depends on the device. A pilot run is better than a guess: measure "
+            f"{pilot_samples} samples, and ask again:",
             "  infocap estimate pilot.db -o pilot.nc",
             f"  infocap plan --pilot pilot.nc --error {error:g}",
         ]
@@ -252,14 +255,15 @@ def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> i
 
 
 def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
-    """Print and return the number of samples with which the total of the pilot's device is known so well."""
+    """Print and return how many samples it takes to know the total of the pilot's device."""
     error = require_positive("error", goal.error)
     expected = forecast_from(pilot)
     n_samples = expected.samples_needed(error)
     total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
     lines = [
         _maximum(pilot.basis, expected),
-        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples; errors are extrapolated from that.",
+        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples; errors are "
+        "extrapolated from that.",
     ]
     is_long_enough = pilot.n_samples >= expected.least_samples
     if is_long_enough and expected.at(pilot.n_samples).high <= error:
@@ -268,9 +272,10 @@ def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
         )
     lines += [f"warning of the pilot: {name_options(warning)}" for warning in pilot.warnings]
     lines += _advice(expected, error, n_samples)
-    least = min(efficiency_bound(pilot).samples_needed(error), n_samples)
+    n_needed = min(efficiency_bound(pilot).samples_needed(error), n_samples)
     lines.append(
-        f"The least number of samples that any method would need is about {least}, by the pilot's errors."
+        f"The least number of samples that any method would need is about {n_needed}, by the "
+        "pilot's errors."
     )
     _print_paragraphs(lines)
     return n_samples
@@ -293,17 +298,18 @@ def _maximum(basis: ProductBasis, expected: Forecast) -> str:
 def _advice(expected: Forecast, error: float, n_samples: int) -> list[str]:
     """Return the table of errors and costs, and the number of samples to take, with the reason."""
     basis = expected.basis
-    least = expected.least_samples
+    min_samples = expected.least_samples
     reason = f"4 for each of {len(basis)} functions and {expected.maximum} readouts"
-    if least > 4 * max(len(basis), expected.maximum):
+    if min_samples > 4 * max(len(basis), expected.maximum):
         reason = "some functions are so large at the edge that few samples decide"
     balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
     return [
         "",
         *_table(expected, n_samples),
         "",
-        f"Take {n_samples} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the "
-        f"error stays below {error:g}, also at the high end. It is then {_error_at(expected, n_samples)}.",
+        f"Take {n_samples} samples: the smallest power of two{balanced} from {min_samples} on "
+        f"({reason}) with which the error stays below {error:g}, also at the high end. It is then "
+        f"{_error_at(expected, n_samples)}.",
     ]
 
 
@@ -314,22 +320,16 @@ def _table(expected: Forecast, n_recommended: int) -> list[str]:
         f"  {'samples':>9}  {'(range over devices)':<25}  computing   memory",
     ]
     method = METHODS[EstimateOptions.method]
-    sizes = (
-        n_recommended // 4,
-        n_recommended // 2,
-        n_recommended,
-        2 * n_recommended,
-        4 * n_recommended,
-    )
-    for n_samples in sizes:
+    for factor in (0.25, 0.5, 1, 2, 4):
+        n_samples = int(factor * n_recommended)
         if n_samples == 0:
             continue
         seconds, n_bytes = forecast_cost(expected.basis, n_samples, expected.maximum, method)
         mark = ">" if n_samples == n_recommended else " "
         computing = f"< {duration(max(seconds, 1))}"
-        lines.append(
-            f"{mark} {n_samples:9d}  {_error_at(expected, n_samples):<25}  {computing:>9}  {memory_size(n_bytes):>7}"
-        )
+        error = _error_at(expected, n_samples)
+        memory = memory_size(n_bytes)
+        lines.append(f"{mark} {n_samples:9d}  {error:<25}  {computing:>9}  {memory:>7}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""infocap simulate, reproduce and cite: the paper's experiment, its figures and statements checked, what to cite."""
+"""infocap simulate, reproduce and cite: the paper's experiment, its figures, what to cite."""
 
 import importlib
 import importlib.util
@@ -61,7 +61,7 @@ SAMPLES_PER_STEP = 512
 @click.option("-o", "--output", type=FILE, required=True, help="File, .nc")
 @FORCE
 def simulate(
-    n_samples: int, seed: int, output: Path, force: bool, phase_noise: str, **settings: Any
+    n_samples: int, seed: int, output: Path, *, force: bool, phase_noise: str, **settings: Any
 ) -> None:
     """Simulate the photonic experiment, and write what it measures."""
     refuse_existing(output, force, (".nc",))
@@ -88,7 +88,7 @@ def simulate(
 
 
 def _readouts_in_steps(system: FibreSystem, inputs: np.ndarray, seed: int) -> np.ndarray:
-    """Simulate a few samples at a time, with a progress bar; every step has noise of a seed of its own."""
+    """Simulate a few samples at a time, with a progress bar; every step has a seed of its own."""
     starts = range(0, len(inputs), SAMPLES_PER_STEP)
     seeds = np.random.SeedSequence(seed).spawn(len(starts))
     readouts = []
@@ -127,7 +127,7 @@ def _readouts_in_steps(system: FibreSystem, inputs: np.ndarray, seed: int) -> np
     help="A recording of your own to show beside the simulation in fig1, fig5, fig6.",
 )
 def reproduce(
-    figures: tuple[str, ...], quick: bool, output: Path, workers: int, data: Path | None
+    figures: tuple[str, ...], quick: bool, output: Path, *, workers: int, data: Path | None
 ) -> None:
     """Compute, draw and check the paper's figures.
 
@@ -149,17 +149,19 @@ def reproduce(
     )
     try:
         for name, script in scripts.items():
-            _reproduce_figure(name, script, quick, output, executor)
+            _reproduce_figure(name, script, output, quick=quick, executor=executor)
     except KeyboardInterrupt:
         for worker in multiprocessing.active_children():
             worker.terminate()
-        # Python would print a traceback about the file whose writing was interrupted; that file is not kept.
+        # Python would print a traceback about the file whose writing was interrupted; that file is
+        # not kept.
         sys.unraisablehook = lambda _: None
         echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenProcessPool:
         raise DataError(
-            "a worker was killed, perhaps for its memory; the same command goes on, best with fewer --workers."
+            "a worker was killed, perhaps for its memory; the same command goes on, best with fewer "
+            "--workers."
         ) from None
     finally:
         executor.shutdown(cancel_futures=True)
@@ -176,7 +178,7 @@ def _refuse_missing_packages(scripts: Mapping[str, Any]) -> None:
 
 
 def _reproduce_figure(
-    name: str, script: Any, quick: bool, output: Path, executor: Executor
+    name: str, script: Any, output: Path, *, quick: bool, executor: Executor
 ) -> None:
     """Compute, draw and check one figure; each of its files is there whole or not at all."""
     echo(f"{name}: {script.TITLE}")
@@ -205,14 +207,15 @@ def _reproduce_figure(
 
 
 def load_scripts() -> None:
-    """Make the scripts of the paper's figures a package, from the installed infocap or from the clone."""
+    """Make a package of the figures' scripts, those of the installed infocap or of the clone."""
     for folder in (INSTALLED_SCRIPTS, SCRIPTS_IN_CLONE):
         if (folder / "fig1.py").exists():
             package = sys.modules.setdefault(SCRIPTS_PACKAGE, ModuleType(SCRIPTS_PACKAGE))
             package.__path__ = [str(folder)]
             return
     raise DataError(
-        f"the figures' scripts are neither in {INSTALLED_SCRIPTS} nor in {SCRIPTS_IN_CLONE}; reinstall infocap."
+        f"the figures' scripts are neither in {INSTALLED_SCRIPTS} nor in {SCRIPTS_IN_CLONE}; "
+        "reinstall infocap."
     )
 
 
@@ -223,7 +226,8 @@ def _script(name: str) -> Any:
 def _start_worker(n_threads: int) -> None:
     """Load the scripts in a new process, and let them prepare it.
 
-    A process finds this function by its name, so it stands here, in a module that every process can import.
+    A process finds this function by its name, so it stands here, in a module that every process can
+    import.
     """
     load_scripts()
     _script("_work").start_worker(n_threads)

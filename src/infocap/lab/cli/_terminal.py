@@ -1,4 +1,4 @@
-"""How commands take options in groups, and how they print: lines, checks, and options in place of parameters."""
+"""How commands take options in groups, and how they print: lines, checks, names of options."""
 
 import re
 import shutil
@@ -17,6 +17,9 @@ from ..._validation import did_you_mean
 from ...errors import Check, DataWarning, printable
 from ...recording import Recording
 from ..files import read
+
+# What a command is before click makes one of it.
+Command = Callable[..., None]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)  # a file or a folder, because some formats are folders
@@ -52,9 +55,9 @@ class NameChoice(click.Choice):
 def name_options(message: str, command: click.Command | None = None) -> str:
     """Return a message of the library with its parameters written as options of a command.
 
-    Messages have parameters in backticks. Where the command has an option of that name, `max_degree=-1` becomes
-    --max-degree -1, with the value as it is typed in a terminal. Everything else stays as it is. The command is
-    the one that is running, where none is given.
+    Messages have parameters in backticks. Where the command has an option of that name,
+    `max_degree=-1` becomes --max-degree -1, with the value as it is typed in a terminal. Everything
+    else stays as it is. The command is the one that is running, where none is given.
     """
     if command is None:
         command = click.get_current_context().command
@@ -73,34 +76,30 @@ def name_options(message: str, command: click.Command | None = None) -> str:
 
 
 def _as_typed(value: str) -> str:
-    """Return a value of Python as it is typed in a terminal: ``(0, 5)`` as ``0 5``, ``'omit'`` as ``omit``."""
+    """Return a value of Python as it is typed in a terminal: ``(0, 5)`` as ``0 5``."""
     for name, digits in TYPED_NUMBERS.items():
         value = value.replace(name, digits)
     return value.strip("()[]").replace(",", "").replace("'", "")
 
 
 def warnings_in_checks() -> AbstractContextManager[Any]:
-    """Return a context in which warnings about data are not printed, because a result keeps them as its checks."""
+    """Return a context without warnings about data, which a result keeps as its checks."""
     return warnings.catch_warnings(action="ignore", category=DataWarning)
 
 
-def is_warning(check: str) -> bool:
-    """Return whether a check is a warning and not a note; a plain text, as recordings have, is a warning."""
-    return not isinstance(check, Check) or check.kind == "warning"
+def is_warning(check: Check) -> bool:
+    """Return whether a check is a warning and not a note."""
+    return check.kind == "warning"
 
 
-def check_lines(checks: Iterable[str]) -> list[str]:
+def check_lines(checks: Iterable[Check]) -> list[str]:
     """Return each check as a paragraph, warnings first."""
     notes_last = sorted(checks, key=lambda check: not is_warning(check))
-    paragraphs = []
-    for check in notes_last:
-        kind = check.kind if isinstance(check, Check) else "warning"
-        paragraphs.append(wrapped(f"{kind}: {name_options(check)}"))
-    return paragraphs
+    return [wrapped(f"{check.kind}: {name_options(check)}") for check in notes_last]
 
 
-def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) -> None:
-    """Print what a command found, the checks of it, and the names of the files that were written."""
+def say(lines: Iterable[str], checks: Iterable[Check], written: Iterable[object]) -> None:
+    """Print what a command found, its checks, and the names of the files that were written."""
     echo("\n".join([*lines, "", *check_lines(checks)]))
     names = ", ".join(map(str, written))
     if names:
@@ -125,13 +124,15 @@ def exit_with_warnings() -> None:
     click.get_current_context().exit(EXIT_WARNINGS)
 
 
-# Options that several commands share are the fields of a dataclass, and a command gets them as one object.
+# Options that several commands share are the fields of a dataclass, and a command gets them as one
+# object.
 
 
 def option(*names: str, **settings: Any) -> Any:
-    """Return a field that the command line fills: an option, or an argument where the name begins without a minus.
+    """Return a field that the command line fills.
 
-    The settings are those of `click.option` and `click.argument`.
+    It is an option, or an argument where the name begins without a minus. The settings are those of
+    `click.option` and `click.argument`.
     """
     if "default" in settings:
         default = settings["default"]
@@ -144,17 +145,17 @@ def option(*names: str, **settings: Any) -> Any:
     return field(default=default, metadata={"names": names, "settings": settings})
 
 
-def options(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command all options of a dataclass, as its parameter `name`."""
+def options(name: str, group: type) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options of a dataclass, as parameter `name`."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Command) -> Command:
         @wraps(command)
         def command_with_group(*arguments: Any, **values: Any) -> None:
             group_values = {member.name: values.pop(member.name) for member in fields(group)}
             values[name] = group(**group_values)
             command(*arguments, **values)
 
-        decorated: Callable[..., None] = command_with_group
+        decorated: Command = command_with_group
         # The decorator that is applied last belongs to the option that the help shows first.
         for member in reversed(fields(group)):
             names = member.metadata["names"]

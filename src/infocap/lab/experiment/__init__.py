@@ -1,7 +1,19 @@
-"""In the laboratory: plan what to measure, and acquire it without losing anything."""
+"""In the laboratory: plan what to measure, and acquire it without losing anything.
+
+A datum takes these forms on its way: a `Measurement` of the plan's schedule, to which its readouts
+are added; a `StoreRow`, packed and with a checksum; a row of the SQLite file; a `Measurement` again
+when the file is read; a row of `Rows`, arrays in which all measurements stand; and a row of the
+`Recording`.
+"""
 
 from ._acquire import INTERRUPTED, acquire, extend
-from ._instrument import DRIVER_MISTAKES, Instrument, SimulatedBench, in_one_line, simulated_bench
+from ._instrument import (
+    DRIVER_MISTAKES,
+    Instrument,
+    SimulatedBench,
+    error_in_one_line,
+    simulated_bench,
+)
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._schedule import Schedule
@@ -24,8 +36,8 @@ __all__ = [
     "Store",
     "acquire",
     "counts_in_words",
+    "error_in_one_line",
     "extend",
-    "in_one_line",
     "pace_in_words",
     "read_store",
     "recording_of_store",

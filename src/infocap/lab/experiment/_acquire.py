@@ -22,7 +22,7 @@ from ..._validation import (
 from ...errors import DataError, InfocapError
 from ...recording import Recording
 from ...systems import parameter_names
-from ._instrument import DRIVER_MISTAKES, Instrument, in_one_line
+from ._instrument import DRIVER_MISTAKES, Instrument, error_in_one_line
 from ._lock import acquisition_lock
 from ._measurement import Kind, Measurement
 from ._plan import Plan
@@ -257,7 +257,9 @@ def _make(maker: Any, plan: Plan) -> Any:
     except (InfocapError, *DRIVER_MISTAKES):
         raise
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
-        raise DataError(f"the instrument could not be made ({in_one_line(problem)}).") from problem
+        raise DataError(
+            f"the instrument could not be made ({error_in_one_line(problem)})."
+        ) from problem
 
 
 @contextmanager

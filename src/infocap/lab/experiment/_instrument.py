@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..._formatting import one_line
 from ..._validation import Checked, Count, Finite, NotNegative
 from ...errors import ParameterError
 from ...photonics import FibreSystem
@@ -68,7 +69,13 @@ class Instrument(Protocol):
     """
 
     def measure(self, u: Floats) -> ArrayLike:
-        """Return the readouts, (channels,), at the inputs, (inputs,)."""
+        """Return the readouts, (channels,), at the inputs.
+
+        Parameters
+        ----------
+        u
+            The inputs, (inputs,).
+        """
 
 
 @dataclass(eq=False)
@@ -113,7 +120,15 @@ class SimulatedBench(Checked):
         self._count = 0
 
     def measure(self, u: Floats, seed: Any = None) -> Floats:
-        """Return the readouts at one vector of inputs, or at every step of a sequence of them."""
+        """Return the readouts at one vector of inputs, or at every step of a sequence of them.
+
+        Parameters
+        ----------
+        u
+            The inputs, (inputs,) or (steps, inputs).
+        seed
+            Of the simulated noise.
+        """
         time.sleep(self.latency_s)
         if self._random.random() < self.dropout:
             raise OSError("the simulated instrument did not answer")
@@ -124,7 +139,15 @@ class SimulatedBench(Checked):
         return readouts if u.ndim == 2 else readouts[0]
 
     def measure_many(self, u: Floats, seed: Sequence[Any]) -> list[Floats]:
-        """Return the readouts at several vectors of inputs, or of several sequences."""
+        """Return the readouts at several vectors of inputs, or of several sequences.
+
+        Parameters
+        ----------
+        u
+            The inputs, (rows, inputs) or (rows, steps, inputs).
+        seed
+            Of the simulated noise, one for each row.
+        """
         return [self.measure(row, row_seed) for row, row_seed in zip(u, seed, strict=True)]
 
 
@@ -163,12 +186,12 @@ def simulated_bench(plan: Plan) -> SimulatedBench:
     return SimulatedBench(system, **of_bench)
 
 
-def in_one_line(problem: BaseException) -> str:
+def error_in_one_line(problem: BaseException) -> str:
     """Return the type and the text of an error in one line.
 
     Examples
     --------
-    >>> in_one_line(OSError("bus\\nlocked"))
+    >>> error_in_one_line(OSError("bus\\nlocked"))
     'OSError: bus locked'
     """
-    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+    return f"{type(problem).__name__}: {one_line(problem)}"

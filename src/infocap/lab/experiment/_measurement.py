@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 
 from ...recording import DARK_CODE, NOISE_CODE, REFERENCE_CODE
-from ...typing import Floats
+from ...typing import ArrayLike, Floats
 
 
 class Kind(StrEnum):
@@ -50,7 +50,8 @@ class Measurement:
     u
         The inputs to send, (inputs,); of a sequence those of a whole run, (steps, inputs).
     readouts
-        What came back, (channels,), or of a run (steps * channels,); None before it is measured.
+        What came back, (channels,), or of a run (steps * channels,) once `Store.checked` has made
+        a vector of it; None before it is measured.
     extra
         Further values of that moment by name, such as ``{"Temperature [K]": 293.1}``.
     time
@@ -69,7 +70,7 @@ class Measurement:
     number: int
     u: Floats
     _: KW_ONLY
-    readouts: Floats | None = None
+    readouts: ArrayLike = None
     extra: dict[str, float] = field(default_factory=dict)
     time: float | None = None
 

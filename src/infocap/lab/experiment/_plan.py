@@ -284,7 +284,13 @@ class Plan:
         return replace(self, n_samples=n_samples, blocks=blocks, runs=runs, extends=extends)
 
     def is_extension_of(self, other: "Plan") -> bool:
-        """Return whether this plan is the other plan with more samples."""
+        """Return whether this plan is the other plan with more samples.
+
+        Parameters
+        ----------
+        other
+            The shorter plan.
+        """
         if other.n_samples >= self.n_samples:
             return False
         return self.extended(other.n_samples).fingerprint == other.fingerprint
@@ -328,7 +334,13 @@ class Plan:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> Self:
-        """Return the plan that `to_dict` described; an unknown entry is an error."""
+        """Return the plan that `to_dict` described; an unknown entry is an error.
+
+        Parameters
+        ----------
+        entries
+            The entries by name; those that are left out have their default values.
+        """
         try:
             for name in entries:
                 require_one_of("entry of the plan", name, cls.__dataclass_fields__)
@@ -338,6 +350,11 @@ class Plan:
 
     def save(self, path: str | Path) -> Path:
         """Write the plan as TOML, with a comment on each entry, and return the path.
+
+        Parameters
+        ----------
+        path
+            A file that ends in ``.toml``.
 
         Examples
         --------
@@ -356,6 +373,11 @@ class Plan:
         """Read a TOML file.
 
         A warning says if the file was changed since infocap wrote it.
+
+        Parameters
+        ----------
+        path
+            A file that `save` wrote, or one that people wrote with the same entries.
 
         Raises
         ------

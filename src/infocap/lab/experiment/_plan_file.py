@@ -46,8 +46,8 @@ def write_toml(path: Path, plan: Plan) -> None:
             lines.append(Template(line).substitute(values))
     for name, value in metadata.items():
         lines.append(f"{_toml(name)} = {_toml(value)}")
-    with write_whole(path) as part:
-        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with write_whole(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def write_csv(path: Path, plan: Plan) -> None:
     inputs = schedule.inputs.reshape(-1, plan.n_inputs)
     names = input_columns([family.variable for family in plan.basis.families])
     table = pandas.DataFrame(inputs, index=design_index, columns=names)
-    with write_whole(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with write_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(f"{PLAN_COMMENT}{json.dumps(plan.provenance)}\n")
         table.to_csv(file, index_label="design_index", lineterminator="\n")
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..._validation import require_whole_number
 from ...errors import DataError, ParameterError, warn
 from ...systems import parameter_names
-from ._instrument import DRIVER_MISTAKES, in_one_line
+from ._instrument import DRIVER_MISTAKES, error_in_one_line
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._store import Store
@@ -127,12 +127,12 @@ class RetryingInstrument:
                 if len(readings) == 1:
                     # The two readings differ in length, and either may be too short: begin again.
                     readings = []
-                self.store.note(FAILURE, at=place, reason=in_one_line(problem))
+                self.store.note(FAILURE, at=place, reason=error_in_one_line(problem))
                 if n_failures > self.retries or self.stop.wait(self.wait_s):
                     raise DataError(
                         f"the instrument failed {n_failures} times at {place} "
-                        f"({in_one_line(problem)}); everything before is safe. Set it right, then "
-                        "give the same command again: it goes on from there."
+                        f"({error_in_one_line(problem)}); everything before is safe. Set it "
+                        "right, then give the same command again: it goes on from there."
                     ) from problem
             else:
                 if readings:  # a first reading alone does not tell whether its length is right
@@ -154,19 +154,16 @@ class RetryingInstrument:
         self, measurements: Sequence[Measurement], earlier: Sequence[Sequence[Measurement]]
     ) -> list[Measurement]:
         """Ask the instrument once, and check that its answer is as long as those before."""
-        ask = partial(self._answer, measurements, len(earlier))
-        readouts, extra = self._within_timeout(ask)
+        answer = self._within_timeout(partial(self._answer, measurements, len(earlier)))
         n_values = earlier[0][0].n_values if earlier else None
-        reading = self.store.with_readouts(measurements, readouts, extra, n_values)
+        reading = self.store.checked(answer, n_values)
         for measurement in reading:
             if not np.isfinite(np.asarray(measurement.readouts)).any():
                 raise DataError("it gave no finite number")
         return reading
 
-    def _answer(
-        self, measurements: Sequence[Measurement], n_earlier: int
-    ) -> tuple[list[Any], list[dict[str, float]]]:
-        """Call the instrument; return readouts and extra values, one of each per measurement."""
+    def _answer(self, measurements: Sequence[Measurement], n_earlier: int) -> list[Measurement]:
+        """Call the instrument; return the measurements with its readouts and extra values."""
         plan = self.store.plan
         method = self._method_for(measurements)
         is_dark = measurements[0].kind == Kind.DARK
@@ -194,7 +191,11 @@ class RetryingInstrument:
             raise DataError(
                 f"measure_many gave {len(readouts)} rows for {len(measurements)} inputs"
             )
-        return readouts, _extra_by_row(extra, len(measurements))
+        extra_by_row = _extra_by_row(extra, len(measurements))
+        answered = []
+        for measurement, row, values in zip(measurements, readouts, extra_by_row, strict=True):
+            answered.append(replace(measurement, readouts=row, extra=values))
+        return answered
 
     def _within_timeout(self, ask: Callable[[], Any]) -> Any:
         """Return the answer; a TimeoutError leaves the call under way, for the next attempt."""
@@ -221,7 +222,7 @@ class RetryingInstrument:
                 self.call(name)
             except (Exception, SystemExit) as problem:
                 warn(
-                    f"`{name}()` of the instrument failed ({in_one_line(problem)}); "
+                    f"`{name}()` of the instrument failed ({error_in_one_line(problem)}); "
                     "check by hand what it left on."
                 )
 

@@ -5,6 +5,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..._validation import require_positive
 from ...errors import Check, DataError, DataWarning, InfocapError
 from ...recording import Recording
 from ...result import CapacityResult
-from ...workflow import estimate_recording
+from ...workflow import estimate
 from ._lock import is_locked
 from ._measurement import Kind
 from ._plan import Plan
@@ -27,7 +28,7 @@ N_RECENT = 200
 # change them.
 MIN_GROWTH = 1.05
 # With fewer samples per readout no capacity means anything.
-MIN_SAMPLES_PER_READOUT = 2
+MIN_STORED_SAMPLES_PER_READOUT = 2
 # A run looks stopped when nothing came for so many times the usual pause, and so many seconds more.
 LATE_PAUSES = 10.0
 LATE_S = 30.0
@@ -37,6 +38,13 @@ MIN_PAUSE_S = 1e-3
 MIN_RATE_HZ = 1e-9
 # The width of the 95 % interval of the total at which to stop, where no other is given.
 DEFAULT_UNTIL = 0.5
+
+
+class Counts(NamedTuple):
+    """How many measurements of a kind are stored, and how many are planned."""
+
+    stored: int
+    planned: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +78,12 @@ class Status:
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/run.db", plan) as store:
     ...     now = status(store.path)
     >>> now.stored, now.planned, now.counts
-    (0, 74, {'sample': (0, 64), 'noise': (0, 10)})
+    (0, 74, {'sample': Counts(stored=0, planned=64), 'noise': Counts(stored=0, planned=10)})
     """
 
     path: Path
     plan: Plan
-    counts: dict[str, tuple[int, int]]
+    counts: dict[str, Counts]
     rate_hz: float | None
     seconds_left: float | None
     last_row_age_s: float | None
@@ -87,12 +95,12 @@ class Status:
     @property
     def stored(self) -> int:
         """Measurements on the disk."""
-        return sum(n_stored for n_stored, _ in self.counts.values())
+        return sum(counts.stored for counts in self.counts.values())
 
     @property
     def planned(self) -> int:
         """Measurements in the plan."""
-        return sum(n_planned for _, n_planned in self.counts.values())
+        return sum(counts.planned for counts in self.counts.values())
 
     @property
     def complete(self) -> bool:
@@ -152,7 +160,7 @@ def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> St
     contents = read_store(path)
     plan = _plan_of(contents, path)
     counts = _counts(contents, plan)
-    n_samples = counts[Kind.SAMPLE][0] * (plan.steps - plan.washout)
+    n_samples = counts[Kind.SAMPLE].stored * (plan.steps - plan.washout)
     result = earlier_result
     problem = ""
     if _estimate_is_due(n_samples, plan, earlier_result):
@@ -161,7 +169,7 @@ def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> St
     age_s = None
     if contents.measurements:
         age_s = max(time.time() - float(contents.times[-1]), 0.0)
-    n_left = sum(n_planned - n_stored for n_stored, n_planned in counts.values())
+    n_left = sum(count.planned - count.stored for count in counts.values())
     return Status(
         path=path,
         plan=plan,
@@ -191,12 +199,12 @@ def _plan_of(contents: StoreContents, path: Path) -> Plan:
         return Plan.from_dict(contents.provenance["plan"])
 
 
-def _counts(contents: StoreContents, plan: Plan) -> dict[str, tuple[int, int]]:
+def _counts(contents: StoreContents, plan: Plan) -> dict[str, Counts]:
     """Return how many measurements are stored and planned, of each kind that is planned."""
     schedule = contents.schedule or plan.schedule
     n_planned = Counter(kind for kind, _ in schedule.names)
     n_stored = Counter(measurement.kind for measurement in contents.measurements)
-    return {kind: (n_stored[kind], n_planned[kind]) for kind in Kind if n_planned[kind]}
+    return {kind: Counts(n_stored[kind], n_planned[kind]) for kind in Kind if n_planned[kind]}
 
 
 def _estimate_is_due(n_samples: int, plan: Plan, earlier_result: CapacityResult | None) -> bool:
@@ -215,7 +223,7 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
     """
     n_samples = len(recording.design_index)
     n_readouts = recording.readouts.shape[1]
-    min_samples = min(MIN_SAMPLES_PER_READOUT * (n_readouts + 1), plan.n_samples)
+    min_samples = min(MIN_STORED_SAMPLES_PER_READOUT * (n_readouts + 1), plan.n_samples)
     if n_samples < min_samples or n_samples == 0:
         problem = (
             f"{n_samples} samples are stored; {min_samples} are the least that tell something."
@@ -229,7 +237,7 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
     is_complex = np.iscomplexobj(recording.readouts)
     try:
         with warnings.catch_warnings(action="ignore", category=DataWarning):  # they are in checks
-            result = estimate_recording(
+            result = estimate(
                 recording,
                 basis=plan.basis,
                 nan_policy="raise" if plan.runs else "omit",
@@ -311,23 +319,24 @@ def _advice(
 # In words, for the terminal and the page.
 
 
-def counts_in_words(now: Status) -> str:
+def counts_in_words(run: Status) -> str:
     """Return what is stored and planned of each kind of measurement, in words."""
     names = {"noise": "noise"}
-    if now.plan.runs:
+    if run.plan.runs:
         names |= {"sample": "runs", "repeat": "repeated runs"}
     parts = []
-    for kind, (n_stored, n_planned) in now.counts.items():
-        parts.append(f"{n_stored}/{n_planned} {names.get(kind, f'{kind}s')}")
+    for kind, counts in run.counts.items():
+        name = names.get(kind, f"{kind}s")
+        parts.append(f"{counts.stored}/{counts.planned} {name}")
     return ", ".join(parts)
 
 
-def pace_in_words(now: Status) -> str:
+def pace_in_words(run: Status) -> str:
     """Return how fast a run goes, how long it will take, and when something came last, in words."""
-    thing = "run" if now.plan.runs else "row"
-    parts = ["no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {thing}s/s"]
-    if not now.complete and now.seconds_left is not None:
-        parts.append(f"{duration(now.seconds_left)} left")
-    if now.last_row_age_s is not None:
-        parts.append(f"last {thing} {duration(now.last_row_age_s)} ago")
+    thing = "run" if run.plan.runs else "row"
+    parts = ["no rate yet" if run.rate_hz is None else f"{run.rate_hz:.3g} {thing}s/s"]
+    if not run.complete and run.seconds_left is not None:
+        parts.append(f"{duration(run.seconds_left)} left")
+    if run.last_row_age_s is not None:
+        parts.append(f"last {thing} {duration(run.last_row_age_s)} ago")
     return ", ".join(parts)

@@ -4,7 +4,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -201,43 +201,38 @@ class Store:
             raise ParameterError(
                 f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows."
             )
-        self.record_many(self.with_readouts([measurement], [readouts]))
+        self.record_many(self.checked([replace(measurement, readouts=readouts)]))
 
-    def with_readouts(
-        self,
-        measurements: Sequence[Measurement],
-        readouts: Sequence[ArrayLike],
-        extra: Sequence[Mapping[str, float]] | None = None,
-        n_values: int | None = None,
+    def checked(
+        self, measurements: Sequence[Measurement], n_values: int | None = None
     ) -> list[Measurement]:
-        """Return measurements with what came back, which is checked here and nowhere else.
+        """Return measurements whose readouts were checked, which is done here and nowhere else.
 
         Parameters
         ----------
         measurements
-            What was measured, of those that `remaining` gives.
-        readouts
-            One vector of numbers for each, all as long as those before.
-        extra
-            Further values of each by name.
+            What was measured, of those that `remaining` gives, with its readouts: all of them as
+            long as those before.
         n_values
-            The length of a vector where neither the store nor the plan tells it.
+            The length of the readouts where neither the store nor the plan tells it.
+
+        Raises
+        ------
+        DataError
+            If readouts are no vector of numbers, or of another length than before.
         """
         n_values = self._n_values or n_values
-        if extra is None:
-            extra = [{}] * len(measurements)
-        measured = []
-        for measurement, values, more in zip(measurements, readouts, extra, strict=True):
-            vector = self._checked_vector(measurement, values, n_values)
+        checked = []
+        for measurement in measurements:
+            vector = self._checked_readouts(measurement, n_values)
             n_values = len(vector)
-            measured.append(replace(measurement, readouts=vector, extra=dict(more)))
-        return measured
+            checked.append(replace(measurement, readouts=vector))
+        return checked
 
-    def _checked_vector(
-        self, measurement: Measurement, readouts: ArrayLike, n_values: int | None
-    ) -> Floats:
+    def _checked_readouts(self, measurement: Measurement, n_values: int | None) -> Floats:
         """Return readouts as one vector of numbers; refuse anything else, and another length."""
         n_steps = self.plan.steps
+        readouts = measurement.readouts
         name = f"run {measurement.number}" if self.plan.runs else measurement.name
         if np.ma.isMA(readouts):
             readouts = np.ma.filled(np.ma.asarray(readouts, float), np.nan)
@@ -269,7 +264,7 @@ class Store:
         Parameters
         ----------
         measurements
-            Measurements as `with_readouts` returns them.
+            Measurements as `checked` returns them.
         """
         if self._closed:
             raise ParameterError(
@@ -323,7 +318,15 @@ class Store:
     # Events and longer plans.
 
     def note(self, what: str, **details: Any) -> None:
-        """Store that something happened: an acquisition began or ended, a measurement failed."""
+        """Store that something happened: an acquisition began or ended, a measurement failed.
+
+        Parameters
+        ----------
+        what
+            What happened, in a word.
+        **details
+            Plain data about it.
+        """
         event = {"what": what, **details}
         self._write([StoreRow.of_table(EVENT_ROW, event, len(self.events), time.time())])
         self.events.append(event)
@@ -411,9 +414,9 @@ class Store:
         for measurement in contents.measurements:
             rows.append(StoreRow.of_measurement(measurement, measurement.time or 0.0))
         rows += contents.event_rows
-        with write_whole(Path(path)) as part:
-            connection = _connect(part)
-            _write_first_rows(part, connection, provenance, schedule)
+        with write_whole(Path(path)) as temporary:
+            connection = _connect(temporary)
+            _write_first_rows(temporary, connection, provenance, schedule)
             with connection:
                 connection.execute("BEGIN")
                 for row in rows:
@@ -441,23 +444,19 @@ def _refuse_other_plan(path: Path, plan: Plan, stored: Plan) -> None:
     """Refuse a plan that measures something else than the store; warn where only words differ."""
     if plan.is_extension_of(stored) or stored.is_extension_of(plan):
         return
-    differences = {}
-    for entry in fields(Plan):
-        pair = getattr(stored, entry.name), getattr(plan, entry.name)
-        if pair[0] != pair[1]:
-            differences[entry.name] = pair
+    former = {entry.name: getattr(stored, entry.name) for entry in fields(Plan)}
+    new = {entry.name: getattr(plan, entry.name) for entry in fields(Plan)}
+    different = [name for name in new if new[name] != former[name]]
     if plan.fingerprint != stored.fingerprint:
-        in_words = [
-            f"{name} {old!r} there and {new!r} here" for name, (old, new) in differences.items()
-        ]
+        in_words = [f"{name} {former[name]!r} there and {new[name]!r} here" for name in different]
         raise DataError(
             f"{path} belongs to another plan: its fingerprint is {stored.fingerprint[:12]}, this "
             f"plan's is {plan.fingerprint[:12]} ({', '.join(in_words)}); give another path, or the "
             "plan it belongs to."
         )
-    for name, (old, new) in differences.items():
+    for name in different:
         warn(
-            f"{path} keeps its {name} {old!r}, though the plan says {new!r}; "
+            f"{path} keeps its {name} {former[name]!r}, though the plan says {new[name]!r}; "
             "give another path for that."
         )
 

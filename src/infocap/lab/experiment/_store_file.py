@@ -3,9 +3,9 @@
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..._files import as_data_error
-from ..._formatting import join_names
+from ..._formatting import join_names, one_line
 from ...errors import Check, DataError
-from ...recording import DARK_CODE, Recording, assemble_recording
+from ...recording import Recording, Rows, assemble_recording
 from ._measurement import Kind, Measurement
 from ._schedule import Schedule, join_schedules
 from ._store_row import (
@@ -100,15 +100,15 @@ class StoreContents:
         times = self.times
         return bool((np.diff(times) >= 0).all() and (times < MAX_TIME_S).all())
 
-    def add(self, identity: int, *columns: Any) -> None:
+    def add(self, identity: int, columns: Sequence[Any]) -> None:
         """Take in a row of the table if it is whole; otherwise keep its name."""
         for missing in range(self.last_id + 1, identity):
             self.left_out.append(FIRST_ROWS.get(missing, f"row {missing}"))
         self.last_id = identity
         try:
-            self._add_whole(StoreRow.from_columns(*columns))
+            self._add_whole(StoreRow.from_columns(columns))
         except DAMAGE:
-            self.left_out.append(_damaged_name(identity, *columns[:2]))
+            self.left_out.append(_damaged_name(identity, columns))
 
     def _add_whole(self, row: StoreRow) -> None:
         if row.kind == PLAN_ROW:
@@ -151,8 +151,9 @@ class StoreContents:
         )
 
 
-def _damaged_name(identity: int, kind: Any, number: Any) -> str:
+def _damaged_name(identity: int, columns: Sequence[Any]) -> str:
     """Return the name of a damaged row, as far as it can still be read."""
+    kind, number, *_ = columns
     with suppress(*DAMAGE):
         kind = bytes(kind).decode()
         if kind in ROW_KINDS:
@@ -199,7 +200,7 @@ def read_store(path: Path) -> StoreContents:
             raise DataError(f"{path} is held by another process ({problem}); try again.") from None
         raise DataError(
             f"{path} is not an acquisition store, or nothing of it can be read "
-            f"({_in_one_line(problem)}); take another copy of it."
+            f"({one_line(problem)}); take another copy of it."
         ) from None
 
 
@@ -209,8 +210,8 @@ def _read(path: Path, connection: sqlite3.Connection) -> StoreContents:
     if not definitions:
         return StoreContents()
     # A view, or columns that are computed, could take for ever.
-    found = [_without_comments(sql.decode(errors="replace")) for (sql,) in definitions]
-    if found != [_without_comments(SCHEMA)]:
+    schema = [_without_comments(sql.decode(errors="replace")) for (sql,) in definitions]
+    if schema != [_without_comments(SCHEMA)]:
         raise sqlite3.DatabaseError("its table is not that of a store")
     max_rows = _n_bytes(path) // MIN_ROW_BYTES
     try:
@@ -219,7 +220,7 @@ def _read(path: Path, connection: sqlite3.Connection) -> StoreContents:
         if _error_code(problem) in IN_USE:
             raise
         contents = _read_row_by_row(connection, max_rows)
-        contents.problem = _in_one_line(problem)
+        contents.problem = one_line(problem)
         if contents.is_empty:
             raise
         return contents
@@ -235,7 +236,7 @@ def _read_whole(connection: sqlite3.Connection, max_rows: int) -> StoreContents:
     for identity, *columns in connection.execute(f"SELECT id, {COLUMNS} FROM entry ORDER BY id"):
         if not isinstance(identity, int) or not contents.last_id < identity <= max_rows:
             raise sqlite3.DatabaseError("malformed: the numbers of its rows make no sense")
-        contents.add(identity, *columns)
+        contents.add(identity, columns)
     return contents
 
 
@@ -247,7 +248,7 @@ def _read_row_by_row(connection: sqlite3.Connection, max_rows: int) -> StoreCont
         with suppress(sqlite3.Error, UnicodeDecodeError):  # `add` sees the gap and names the row
             columns = connection.execute(query, (identity,)).fetchone()
             if columns is not None:
-                contents.add(identity, *columns)
+                contents.add(identity, columns)
     return contents
 
 
@@ -312,10 +313,6 @@ def _error_code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
-def _in_one_line(problem: Exception) -> str:
-    return " ".join(str(problem).split())
-
-
 # From the contents to a recording.
 
 
@@ -332,30 +329,23 @@ def recording_of_store(contents: StoreContents, path: Path) -> Recording:
 def _to_recording(contents: StoreContents, path: Path) -> Recording:
     provenance = _provenance_with_times(contents)
     plan = provenance.get("plan", {})
-    channel = plan.get("channel", ())
-    rows = _rows(contents, plan)
-    _refuse_unequal(path, "inputs", rows.inputs)
-    _refuse_unequal(path, "channels", rows.readouts)
-    u = np.empty((0, plan.get("n_inputs", 0)))
-    x = np.empty((0, len(channel)))
-    if rows.inputs:
-        u = np.array(rows.inputs)
-        x = np.array(rows.readouts)
-    extra_names, extra = rows.extra_values()
-    return assemble_recording(
+    measurements = _in_design_order(contents)
+    rows = Rows(
         path,
-        u,
-        x,
-        np.array(rows.design_index, dtype=int),
-        np.array(rows.times),
-        extra,
-        extra_names=extra_names,
         readout_unit=str(plan.get("readout_unit", "")),
-        channel=tuple(map(str, channel)),
+        channel=tuple(map(str, plan.get("channel", ()))),
         metadata=provenance,
         input_unit=str(plan.get("input_unit", "")),
-        checks=(*contents.checks(path), *_dark_notes(rows)),
+        checks=[*contents.checks(path), *_dark_notes(measurements)],
     )
+    if measurements:
+        _fill(rows, measurements, plan)
+    else:
+        rows.u = np.empty((0, plan.get("n_inputs", 0)))
+        rows.x = np.empty((0, len(rows.channel)))
+        rows.index = np.empty(0, dtype=int)
+        rows.time = np.empty(0)
+    return assemble_recording(rows)
 
 
 def _provenance_with_times(contents: StoreContents) -> dict[str, Any]:
@@ -368,9 +358,33 @@ def _provenance_with_times(contents: StoreContents) -> dict[str, Any]:
     return provenance
 
 
-def _dark_notes(rows: "_Rows") -> list[Check]:
+def _in_design_order(contents: StoreContents) -> list[Measurement]:
+    """Return the measurements, repeats after the samples that they repeat.
+
+    A repeat whose sample is damaged is left out. Where the clock was wrong, the time of a
+    measurement is its rank in the order of storing.
+    """
+    measurements = contents.measurements
+    if not contents.clock_is_right:
+        measurements = [
+            replace(measurement, time=rank) for rank, measurement in enumerate(measurements)
+        ]
+    samples = {
+        measurement.number for measurement in measurements if measurement.kind == Kind.SAMPLE
+    }
+
+    def is_usable(measurement: Measurement) -> bool:
+        return measurement.kind != Kind.REPEAT or measurement.number in samples
+
+    def place(measurement: Measurement) -> tuple[bool, int]:
+        return measurement.kind == Kind.REPEAT, measurement.number
+
+    return sorted(filter(is_usable, measurements), key=place)
+
+
+def _dark_notes(measurements: list[Measurement]) -> list[Check]:
     """Return a note on dark levels, if there are any; `assemble_recording` subtracts them."""
-    n_dark = rows.design_index.count(DARK_CODE)
+    n_dark = sum(measurement.kind == Kind.DARK for measurement in measurements)
     if n_dark == 0:
         return []
     text = (
@@ -380,74 +394,49 @@ def _dark_notes(rows: "_Rows") -> list[Check]:
     return [Check(text, kind="note", dark=n_dark)]
 
 
-@dataclass
-class _Rows:
-    """The rows of a recording before they are sorted: one for each time step that was measured."""
-
-    design_index: list[int] = field(default_factory=list)  # or the code of the kind
-    times: list[Any] = field(default_factory=list)  # seconds, or ranks where the clock is wrong
-    inputs: list[np.ndarray] = field(default_factory=list)
-    readouts: list[np.ndarray] = field(default_factory=list)
-    extra: list[dict[str, float]] = field(default_factory=list)
-
-    def extra_values(self) -> tuple[tuple[str, ...], np.ndarray | None]:
-        """Return the names of the extra values of samples, and the values of all rows.
-
-        A row that lacks a value has NaN there.
-        """
-        names: dict[str, None] = {}  # in place of a set, to keep the order
-        for index, extra in zip(self.design_index, self.extra, strict=True):
-            if index >= 0:
-                names |= dict.fromkeys(extra)
-        if not names:
-            return (), None
-        values = np.full((len(self.extra), len(names)), np.nan)
-        for row, extra in enumerate(self.extra):
-            for column, name in enumerate(names):
-                values[row, column] = extra.get(name, np.nan)
-        return tuple(names), values
-
-
-def _rows(contents: StoreContents, plan: dict[str, Any]) -> _Rows:
-    """Return every measurement as rows, repeats after the samples that they repeat.
-
-    A repeat whose sample is damaged is left out.
-    """
-    sampled = {
-        measurement.number
-        for measurement in contents.measurements
-        if measurement.kind == Kind.SAMPLE
-    }
-    clock_is_right = contents.clock_is_right
-
-    def place(rank: int) -> tuple[bool, int]:
-        measurement = contents.measurements[rank]
-        return measurement.kind == Kind.REPEAT, measurement.number
-
-    rows = _Rows()
-    for rank in sorted(range(len(contents.measurements)), key=place):
-        measurement = contents.measurements[rank]
-        if measurement.kind == Kind.REPEAT and measurement.number not in sampled:
-            continue
-        n_steps = 1
+def _fill(rows: Rows, measurements: list[Measurement], plan: dict[str, Any]) -> None:
+    """Put measurements into the arrays of `rows`, one row for each time step."""
+    inputs = []
+    readouts = []
+    index = []
+    n_steps = []
+    for measurement in measurements:
+        steps = 1
         if plan.get("runs"):  # then a measurement is a run of a sequence, of many time steps
-            n_steps = len(measurement.u) // plan["n_inputs"]
-        inputs = measurement.u.reshape(n_steps, -1)
-        readouts = np.asarray(measurement.readouts).reshape(n_steps, -1)
-        for step in range(n_steps):
-            code = measurement.kind.code
-            index = measurement.number * n_steps + step if code is None else code
-            rows.design_index.append(index)
-            rows.times.append(measurement.time if clock_is_right else rank)
-            rows.inputs.append(inputs[step])
-            rows.readouts.append(readouts[step])
-            rows.extra.append(measurement.extra)
-    return rows
+            steps = len(measurement.u) // plan["n_inputs"]
+        inputs.append(measurement.u.reshape(steps, -1))
+        readouts.append(np.reshape(measurement.readouts, (steps, -1)))
+        if measurement.kind.code is None:
+            index.append(measurement.number * steps + np.arange(steps))
+        else:
+            index.append(np.full(steps, measurement.kind.code))
+        n_steps.append(steps)
+    _refuse_unequal(rows.path, "inputs", inputs)
+    _refuse_unequal(rows.path, "channels", readouts)
+    rows.u = np.concatenate(inputs)
+    rows.x = np.concatenate(readouts)
+    rows.index = np.concatenate(index)
+    rows.time = np.repeat([measurement.time for measurement in measurements], n_steps)
+    rows.extra_names = _names_of_extra_values(measurements)
+    if rows.extra_names:
+        extra = []
+        for measurement in measurements:
+            extra.append([measurement.extra.get(name, np.nan) for name in rows.extra_names])
+        rows.extra = np.repeat(np.array(extra), n_steps, axis=0)
 
 
-def _refuse_unequal(path: Path, name: str, rows: list[np.ndarray]) -> None:
+def _names_of_extra_values(measurements: list[Measurement]) -> tuple[str, ...]:
+    """Return the names of the extra values of samples and repeats, each once."""
+    names: dict[str, None] = {}  # in place of a set, to keep the order
+    for measurement in measurements:
+        if measurement.kind.code is None:
+            names |= dict.fromkeys(measurement.extra)
+    return tuple(names)
+
+
+def _refuse_unequal(path: Path, name: str, blocks: list[np.ndarray]) -> None:
     """Refuse a store whose measurements differ in the number of inputs or channels."""
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
-        lengths_in_words = join_names([str(length) for length in sorted(lengths)])
-        raise DataError(f"{path} has measurements of {lengths_in_words} {name}; it is no store.")
+    widths = {block.shape[1] for block in blocks}
+    if len(widths) > 1:
+        widths_in_words = join_names([str(width) for width in sorted(widths)])
+        raise DataError(f"{path} has measurements of {widths_in_words} {name}; it is no store.")

@@ -3,6 +3,7 @@
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -75,8 +76,9 @@ class StoreRow:
         return (str(self.kind), self.number, self.time, self.data, self.checksum)
 
     @classmethod
-    def from_columns(cls, kind: bytes, number: Any, time: Any, data: Any, checksum: Any) -> Self:
+    def from_columns(cls, columns: Sequence[Any]) -> Self:
         """Return a row of the table; one of `DAMAGE` is raised if its checksum does not agree."""
+        kind, number, time, data, checksum = columns
         row = cls(kind.decode(), int(number), float(time), bytes(data))
         if row.checksum != checksum or not np.isfinite(row.time):
             raise ValueError(f"the checksum of {row.name} does not agree")

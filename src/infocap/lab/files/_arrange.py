@@ -1,48 +1,35 @@
-"""What other people's files hold, as `Rows`, one per measurement; from them a `Recording`."""
+"""What other people's files hold, as `RowsOfFile`, one per measurement; from them a `Recording`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import Check, DataError, ParameterError
-from ...recording import Recording, assemble_recording, integer_index
-from ...typing import ArrayLike, Floats, Integers
+from ...errors import DataError, ParameterError
+from ...recording import Recording, Rows, assemble_recording, integer_index
+from ...typing import ArrayLike, Integers
 
 AXES = ("samples", "averages", "channels")
 
 
 @dataclass
-class Rows:
-    """What a file holds of inputs, readouts, or both; what it does not hold is None or empty.
+class RowsOfFile(Rows):
+    """What a file holds of inputs, readouts, or both, and how it was read.
 
     Parameters
     ----------
-    index, time
-        The number of each row in the design, and when it was measured.
-    columns_of_text
-        Columns of words that are nothing else; one may name the file of each row.
     axes
         What the axes of the readouts are, where the user says it.
     read_from
         How the file was read: which names became what, and which were left out.
+    columns_of_text
+        Columns of words that are nothing else; one may name the file of each row.
     """
 
-    path: Path
-    u: ArrayLike = None
-    x: ArrayLike = None
-    index: Integers | None = None
-    time: Floats | None = None
     axes: str | None = None
-    input_names: tuple[str, ...] = ()
-    channel: tuple[str, ...] = ()
-    input_unit: str = ""
-    readout_unit: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
     read_from: list[dict[str, Any]] = field(default_factory=list)
-    checks: list[str | Check] = field(default_factory=list)
     columns_of_text: list[list[str]] = field(default_factory=list)
 
     def note_choice(
@@ -57,7 +44,7 @@ class Rows:
         self.read_from.append(choice)
 
 
-def to_recording(rows: Rows) -> Recording:
+def to_recording(rows: RowsOfFile) -> Recording:
     """Sort rows into a recording in design order; without an index, in the order of the rows."""
     path = rows.path
     u = as_table(path, "u", oriented_as_readouts(rows.u, rows.x, rows.axes))
@@ -69,24 +56,19 @@ def to_recording(rows: Rows) -> Recording:
     if time is not None and np.isnan(time).all():
         time = None  # the column is empty
 
-    fields: dict[str, Any] = {
-        "input_names": rows.input_names,
-        "channel": rows.channel,
-        "input_unit": rows.input_unit,
-        "readout_unit": rows.readout_unit,
-        "metadata": rows.metadata | {"read_from": rows.read_from},
-        "checks": tuple(rows.checks),
-    }
+    metadata = rows.metadata | {"read_from": rows.read_from}
+    rows = replace(rows, u=u, x=x, time=time, metadata=metadata)
     if index is None:
-        return Recording(u, x, np.arange(n_rows), time=time, **fields)
-    index = integer_index(path, index)
-    if time is None:
-        time = np.arange(n_rows, dtype=float)
+        numbers = np.arange(n_rows)
+        return rows.as_recording(inputs=u, readouts=x, design_index=numbers, time=time)
+    rows.index = integer_index(path, index)
+    if rows.time is None:
+        rows.time = np.arange(n_rows, dtype=float)
     in_memory = isinstance(u, np.ndarray) and isinstance(x, np.ndarray)
     if not in_memory:
-        _refuse_unsorted(path, index)
-        return Recording(u, x, index, time=time, **fields)
-    recording = assemble_recording(path, u, x, index, time, **fields)
+        _refuse_unsorted(path, rows.index)
+        return rows.as_recording(inputs=u, readouts=x, design_index=rows.index, time=rows.time)
+    recording = assemble_recording(rows)
     if not len(recording.design_index):
         raise DataError(f"{path} has no row of the design, only noise repeats and references.")
     return recording
@@ -146,11 +128,14 @@ def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
         f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
     )
     if n_readouts == n_rows:
-        transposed, axes = "x", "channels,samples"
+        transposed = "x"
+        axes = "channels,samples"
     elif n_inputs == n_readout_rows:
-        transposed, axes = "u", "samples,channels"
+        transposed = "u"
+        axes = "samples,channels"
     elif n_inputs == n_readouts:
-        transposed, axes = "both", "channels,samples"
+        transposed = "both"
+        axes = "channels,samples"
     else:
         raise DataError(f"{message}; give one row for each sample.")
     raise DataError(

@@ -11,6 +11,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +43,7 @@ MATLAB_HEAD_BYTES = 128
 MATLAB_ENDINGS = (b"IM", b"MI")
 # Types of data elements in such a file: numbers and text, a matrix, and what is compressed. SciPy
 # looks others up outside of its table, which ends the process.
-MATLAB_ELEMENT_TYPES = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 15, 16, 17, 18)
+MATLAB_ELEMENT_TYPES = (*range(1, 8), 9, *range(12, 19))
 MATLAB_MATRIX = 14
 MATLAB_COMPRESSED = 15
 MATLAB_TAG_BYTES = 8
@@ -66,8 +67,8 @@ def open_npy(path: Path) -> Iterator[ArrayFile]:
             f"{path} holds pickled Python objects, which are never loaded; write numbers."
         )
     mapped = partial(np.load, path, mmap_mode="r")
-    whole = StoredArray(array.shape, array.dtype, array.load, rows=mapped)
-    yield ArrayFile(path, "npy", {SINGLE_ARRAY: whole})
+    array = replace(array, rows=mapped)
+    yield ArrayFile(path, "npy", {SINGLE_ARRAY: array})
 
 
 @contextmanager
@@ -135,7 +136,7 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
         raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
     byte_order = "<" if head.endswith(b"IM") else ">"
     data = np.memmap(path, mode="r").data
-    _refuse_unknown_elements(path, data, byte_order, MATLAB_HEAD_BYTES, data.nbytes)
+    _refuse_unknown_elements(path, data, byte_order, start=MATLAB_HEAD_BYTES, stop=data.nbytes)
     with as_data_error(path, "MATLAB"):
         classes = {}
         for name, shape, matlab_class in scipy.io.whosmat(path):
@@ -155,7 +156,7 @@ def open_matlab5(path: Path) -> Iterator[ArrayFile]:
 
 
 def _refuse_unknown_elements(
-    path: Path, data: memoryview, byte_order: str, start: int, stop: int
+    path: Path, data: memoryview, byte_order: str, *, start: int, stop: int
 ) -> None:
     """Go through data elements, each a tag and then its bytes, and those in matrices."""
     tag = struct.Struct(f"{byte_order}II")
@@ -173,7 +174,7 @@ def _refuse_unknown_elements(
         start += MATLAB_TAG_BYTES
         end = min(start + length, stop)
         if element_type == MATLAB_MATRIX:
-            _refuse_unknown_elements(path, data, byte_order, start, end)
+            _refuse_unknown_elements(path, data, byte_order, start=start, stop=end)
         is_padded = element_type != MATLAB_COMPRESSED
         start = end + (-length % MATLAB_TAG_BYTES if is_padded else 0)
 

@@ -14,6 +14,7 @@ What became what, and what was left out and why, goes into the metadata of the r
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..._validation import MAX_NAMES_IN_MESSAGE
 from ...errors import Check, DataError
 from ...recording import PLAN_COMMENT, PLAN_COMMENT_ENTRIES, integer_index
 from ...typing import Floats
-from ._arrange import Rows, along_axes
+from ._arrange import RowsOfFile, along_axes
 from ._names import (
     DATE_NAMES,
     INDEX_NAMES,
@@ -40,7 +41,7 @@ from ._names import (
     plain_name,
     unit_of,
 )
-from ._options import Request
+from ._options import ReadOptions
 from ._tables import Sheet
 from ._times import in_seconds
 
@@ -52,35 +53,36 @@ MAX_LEFT_OUT_IN_CHECK = 6
 Roles = dict[str, list[int]]
 
 
-def rows_of_sheet(sheet: Sheet, request: Request, axes: str | None) -> Rows:
+def rows_of_sheet(sheet: Sheet, options: ReadOptions) -> RowsOfFile:
     """Take inputs, readouts or both from the columns of a table."""
-    if axes is not None and axes.replace(" ", "") == "channels,samples" and "x" in request:
+    is_transposed = (options.axes or "").replace(" ", "") == "channels,samples"
+    if is_transposed and options.wants_readouts:
         sheet = sheet.transposed()
-        axes = None
+        options = replace(options, axes=None)
     try:
-        return _assign(sheet, request, axes)
+        return _assign(sheet, options)
     except DataError as problem:
         problem.add_note(_listing(sheet))
         raise
 
 
-def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
+def _assign(sheet: Sheet, options: ReadOptions) -> RowsOfFile:
     """Decide for every column what it is, and read it as such."""
-    named = _columns_named_by_user(sheet, request)
+    named = _columns_named_by_user(sheet, options)
     index = _column_of_design_index(sheet)
-    taken = {*index, *named.get("u", []), *named.get("x", [])}
-    clock = _clock(sheet, taken)
+    used = {*index, *named.get("u", []), *named.get("x", [])}
+    clock = _clock(sheet, used)
     unusable = {*index, *clock, *_columns_of_text(sheet), *_empty_columns(sheet)}
     unusable.update(_columns_that_count_rows(sheet))
     usable = [k for k in range(len(sheet.labels)) if k not in unusable]
-    inputs = _columns_of_inputs(sheet, request, named, usable)
-    readouts = _columns_of_readouts(request, named, usable, inputs)
+    inputs = _columns_of_inputs(sheet, options, named, usable)
+    readouts = _columns_of_readouts(options, named, usable, inputs)
     roles = {"inputs": inputs, "readouts": readouts, "time": list(clock), "index": index}
     left_out = _left_out(sheet, roles, usable)
-    if "x" in request and not readouts:
+    if options.wants_readouts and not readouts:
         _refuse_without_readouts(sheet, left_out)
 
-    rows = Rows(sheet.path, axes=axes)
+    rows = RowsOfFile(sheet.path, axes=options.axes)
     rows.metadata = _metadata(sheet)
     rows.checks = list(sheet.checks)
     rows.columns_of_text = [
@@ -97,9 +99,9 @@ def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
         rows.u = sheet.numbers(inputs, real="inputs")
     if readouts:
         x = sheet.numbers(readouts)
-        rows.x = x if axes is None else along_axes(sheet.path, x, axes)
+        rows.x = x if options.axes is None else along_axes(sheet.path, x, options.axes)
     _name_columns(rows, sheet, inputs, readouts)
-    if left_out and "x" in request and "x" not in named:
+    if left_out and options.wants_readouts and "x" not in named:
         rows.checks.append(_check_of_left_out(sheet, left_out))
     names = {role: [sheet.labels[k] for k in columns] for role, columns in roles.items()}
     rows.note_choice(sheet.layout, names, left_out)
@@ -109,17 +111,18 @@ def _assign(sheet: Sheet, request: Request, axes: str | None) -> Rows:
 # The decisions
 
 
-def _columns_named_by_user(sheet: Sheet, request: Request) -> Roles:
+def _columns_named_by_user(sheet: Sheet, options: ReadOptions) -> Roles:
     """Return the columns that the user names for each role; a column can have one role."""
     named = {}
-    for role, names in request.items():
-        if names is not None:
-            named[role] = find_requested(sheet.path, sheet.labels, names, role)
-    both = [k for k in named.get("u", []) if k in named.get("x", [])]
-    if both:
+    if options.wants_inputs and options.u is not None:
+        named["u"] = find_requested(sheet.path, sheet.labels, options.u, role="u")
+    if options.wants_readouts and options.x is not None:
+        named["x"] = find_requested(sheet.path, sheet.labels, options.x, role="x")
+    named_twice = [k for k in named.get("u", []) if k in named.get("x", [])]
+    if named_twice:
         raise DataError(
-            f"{sheet.labels[both[0]]!r} of {sheet.path} is named as an input and as a readout; "
-            "it can be one of them."
+            f"{sheet.labels[named_twice[0]]!r} of {sheet.path} is named as an input and as a "
+            "readout; it can be one of them."
         )
     return named
 
@@ -142,13 +145,13 @@ def _columns_that_count_rows(sheet: Sheet) -> list[int]:
     return [k for k, name in enumerate(sheet.labels) if not name and sheet.counts_rows(k)]
 
 
-def _clock(sheet: Sheet, taken: set[int]) -> dict[int, Floats]:
+def _clock(sheet: Sheet, used: set[int]) -> dict[int, Floats]:
     """Return the first column that is a clock, with its times in seconds, if there is one."""
     plain = [plain_name(label) for label in sheet.labels]
     day = next((k for k, name in enumerate(plain) if name in DATE_NAMES), None)
     with_usual_name = [plain.index(name) for name in TIME_NAMES if name in plain]
     for k in (*with_usual_name, *range(len(plain))):
-        if k in taken:
+        if k in used:
             continue
         has_usual_name = k in with_usual_name
         times = sheet.seconds(k, day if has_usual_name else None)
@@ -161,7 +164,7 @@ def _clock(sheet: Sheet, taken: set[int]) -> dict[int, Floats]:
 
 
 def _is_running(label: str, times: Floats) -> bool:
-    """Whether a column in seconds always grows, or one called ``t`` or so never goes back."""
+    """Return whether a column in seconds grows, or one called ``t`` or so never goes back."""
     if len(times) < MIN_ROWS_OF_A_CLOCK:
         return False
     steps = np.diff(times)
@@ -173,7 +176,7 @@ def _is_running(label: str, times: Floats) -> bool:
 
 
 def _columns_of_inputs(
-    sheet: Sheet, request: Request, named: Roles, usable: list[int]
+    sheet: Sheet, options: ReadOptions, named: Roles, usable: list[int]
 ) -> list[int]:
     """Return the inputs: named by the user, by usual names, or all of a file of inputs only."""
     if "u" in named:
@@ -182,9 +185,9 @@ def _columns_of_inputs(
     by_name = find_numbered_inputs(sheet.labels) or find_usual(sheet.labels, INPUT_NAMES)
     if by_name:
         return by_name
-    if "x" not in request:
+    if not options.wants_readouts:
         return [k for k in usable if k not in readouts]
-    if "u" in request:
+    if options.wants_inputs:
         numbered = "" if sheet.has_names else "; without a header line columns are numbered from 1"
         raise NotInFileError(
             f"{sheet.path} has no columns named u1, u2, ...; it holds {_names(sheet)}: "
@@ -194,10 +197,10 @@ def _columns_of_inputs(
 
 
 def _columns_of_readouts(
-    request: Request, named: Roles, usable: list[int], inputs: list[int]
+    options: ReadOptions, named: Roles, usable: list[int], inputs: list[int]
 ) -> list[int]:
     """Return the readouts: named by the user, or all columns of numbers that are left."""
-    if "x" not in request:
+    if not options.wants_readouts:
         return []
     if "x" in named:
         return named["x"]
@@ -207,7 +210,7 @@ def _columns_of_readouts(
 # What is kept of the decisions
 
 
-def _name_columns(rows: Rows, sheet: Sheet, inputs: list[int], readouts: list[int]) -> None:
+def _name_columns(rows: RowsOfFile, sheet: Sheet, inputs: list[int], readouts: list[int]) -> None:
     """Keep the names of inputs and readouts, and the unit of the readouts."""
     if not sheet.has_names:
         return
@@ -218,10 +221,10 @@ def _name_columns(rows: Rows, sheet: Sheet, inputs: list[int], readouts: list[in
 
 def _left_out(sheet: Sheet, roles: Roles, usable: Sequence[int]) -> dict[str, str]:
     """Say of every column that became nothing what it holds."""
-    taken = {k for columns in roles.values() for k in columns}
+    used = {k for columns in roles.values() for k in columns}
     left_out = {}
     for k, label in enumerate(sheet.labels):
-        if k not in taken:
+        if k not in used:
             reason = ", not asked for" if k in usable else ""
             left_out[label or "(no name)"] = sheet.describe(k) + reason
     return left_out
@@ -236,9 +239,9 @@ def _check_of_left_out(sheet: Sheet, left_out: dict[str, str]) -> Check:
 
 
 def _refuse_without_readouts(sheet: Sheet, left_out: dict[str, str]) -> None:
-    others = f"; left out: {_in_words(left_out)}" if left_out else ""
+    leftovers = f"; left out: {_in_words(left_out)}" if left_out else ""
     raise NotInFileError(
-        f"{sheet.path} has no column of readouts; it holds {_names(sheet)}{others}."
+        f"{sheet.path} has no column of readouts; it holds {_names(sheet)}{leftovers}."
     )
 
 

@@ -211,10 +211,11 @@ def _times_of(recording: Recording) -> Floats:
 
 
 def _is_rank(recording: Recording, times: Floats) -> bool:
-    """Whether times count measurements rather than tell seconds."""
+    """Return whether times count measurements rather than tell seconds."""
     n_measurements = len(recording.design_index)
-    for others in (recording.repeats, recording.noise, recording.reference):
-        n_measurements += 0 if others is None else len(others)
+    for measured_again in (recording.repeats, recording.noise, recording.reference):
+        if measured_again is not None:
+            n_measurements += len(measured_again)
     is_count = (times == np.round(times)) & (times >= 0) & (times < n_measurements)
     return times.dtype.kind in "iu" or bool(is_count.all())
 

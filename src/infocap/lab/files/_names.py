@@ -121,9 +121,14 @@ def find_numbered_inputs(names: Sequence[str]) -> list[int]:
 
 
 def find_requested(
-    path: Path, names: Sequence[str], requested: str, role: str, content: str | None = None
+    path: Path,
+    names: Sequence[str],
+    requested: str,
+    *,
+    role: str,
+    content: str | None = None,
 ) -> list[int]:
-    """Find the positions of the names that the user asked for by ``u=`` or ``x=``.
+    """Find the positions of the names that the user asked for by ``u=`` or ``x=``, the `role`.
 
     These are one name, or names and patterns such as ``u*`` with commas between. A name that is not
     there is answered with what the file holds and the nearest name.

@@ -2,18 +2,30 @@
 
 from dataclasses import dataclass
 
-# What is wanted from a file, "u", "x" or both, with the names that the user gives, or None.
-Request = dict[str, str | None]
-
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Names of inputs and readouts, axes of the readouts, and whether all is read at once."""
+    """What is wanted of a file, under which names, and whether all is read at once.
+
+    Parameters
+    ----------
+    u, x
+        The names that the user gives to inputs and readouts; None leaves them to the file.
+    axes
+        What the axes of the readouts are, where the user says it.
+    in_memory
+        Whether all is read at once; otherwise inputs and readouts stay in their file.
+    wants_inputs, wants_readouts
+        Whether the file is to hold inputs, and whether it is to hold readouts. A recording from two
+        files wants one of them from each.
+    """
 
     u: str | None = None
     x: str | None = None
     axes: str | None = None
     in_memory: bool = True
+    wants_inputs: bool = True
+    wants_readouts: bool = True
 
     @property
     def names_nothing(self) -> bool:

@@ -7,7 +7,7 @@ from ..._files import ArrayFile, as_data_error
 from ...errors import Check, DataError
 from ...recording import (
     ARRAY_DIMENSIONS,
-    COLUMN_NAME_FIELDS,
+    NAMED_COLUMNS,
     RECORDING_FORMAT,
     UNIT_FIELDS,
     Recording,
@@ -41,8 +41,9 @@ def load_own(file: ArrayFile, in_memory: bool) -> Recording | None:
     fields["design_index"] = integer_index(path, fields["design_index"])
     for name, unit in UNIT_FIELDS.items():
         fields[unit] = file.arrays[name].unit
-    for name, axis, _ in COLUMN_NAME_FIELDS:
-        fields[name] = tuple(file.text(axis)) if axis in file else ()
+    for columns in NAMED_COLUMNS:
+        has_names = columns.dimension in file
+        fields[columns.field] = tuple(file.text(columns.dimension)) if has_names else ()
     fields["metadata"] = _plain_data(file, "metadata", {})
     with as_data_error(path, RECORDING_FORMAT):
         checks = [_as_check(saved) for saved in _plain_data(file, "checks", [])]

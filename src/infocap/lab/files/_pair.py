@@ -1,5 +1,7 @@
 """A recording from two files: inputs in the first, readouts in the second or in a folder."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,10 @@ from ..._validation import require_one_of
 from ...designs import design_fingerprint
 from ...errors import Check, DataError
 from ...recording import Recording
-from ...typing import ArrayLike
-from ._arrange import Rows, as_table, oriented_as_readouts, to_recording
+from ._arrange import RowsOfFile, as_table, oriented_as_readouts, to_recording
 from ._folder import is_folder, rows_of_folder
+from ._foreign_file import FORMATS, open_file, rows_of
 from ._options import ReadOptions
-from ._others import FORMATS, open_file, rows_of
 from ._tables import Sheet
 
 # Differences between numbers that both files hold which are due to the digits that were written.
@@ -22,94 +23,99 @@ RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
 
 
-def pair(file: ArrayFile | Sheet, other: Path, options: ReadOptions) -> Recording:
+def pair(file: ArrayFile | Sheet, readouts: Path, options: ReadOptions) -> Recording:
     """Read inputs from an open file and readouts from another, with what each tells beside them."""
     path = file.path
-    given = rows_of(file, {"u": options.u}, None, options.in_memory)
-    measured = _read_readouts(other, given, options)
-    given.u = as_table(path, "u", oriented_as_readouts(given.u, measured.x, measured.axes))
-    measured.x = as_table(other, "x", measured.x)
-    _cut_to_measured_rows(given, measured)
-    _refuse_other_design(given, measured)
-    _refuse_shifted(given, measured, "design_index", given.index, measured.index)
-    _refuse_shifted(given, measured, "u", given.u, measured.u)
-    return to_recording(_combine(given, measured))
+    input_rows = rows_of(file, replace(options, axes=None, wants_readouts=False))
+    readout_rows = _read_readouts(readouts, input_rows, options)
+    u = oriented_as_readouts(input_rows.u, readout_rows.x, readout_rows.axes)
+    input_rows.u = as_table(path, "u", u)
+    readout_rows.x = as_table(readouts, "x", readout_rows.x)
+    _cut_to_measured_rows(input_rows, readout_rows)
+    _refuse_other_design(input_rows, readout_rows)
+    _refuse_shifted(input_rows, readout_rows, "index")
+    _refuse_shifted(input_rows, readout_rows, "u")
+    return to_recording(_combine(input_rows, readout_rows))
 
 
-def _read_readouts(other: Path, given: Rows, options: ReadOptions) -> Rows:
+def _read_readouts(path: Path, input_rows: RowsOfFile, options: ReadOptions) -> RowsOfFile:
     """Read the readouts from a file or from a folder of files."""
-
-    def read_file(path: Path, axes: str | None, in_memory: bool) -> Rows:
-        require_one_of("readouts suffix", path.suffix.lower(), FORMATS)
-        with open_file(path) as file:
-            return rows_of(file, {"x": options.x}, axes, in_memory)
-
-    if is_folder(other):
-        return rows_of_folder(
-            other, given.columns_of_text, lambda path: read_file(path, None, True)
-        )
-    return read_file(other, options.axes, options.in_memory)
+    options = replace(options, wants_inputs=False)
+    if not is_folder(path):
+        return _read_file_of_readouts(path, options)
+    options_of_file = replace(options, axes=None, in_memory=True)
+    read_file = partial(_read_file_of_readouts, options=options_of_file)
+    return rows_of_folder(path, input_rows.columns_of_text, read_file)
 
 
-def _cut_to_measured_rows(given: Rows, measured: Rows) -> None:
+def _read_file_of_readouts(path: Path, options: ReadOptions) -> RowsOfFile:
+    require_one_of("readouts suffix", path.suffix.lower(), FORMATS)
+    with open_file(path) as file:
+        return rows_of(file, options)
+
+
+def _cut_to_measured_rows(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:
     """Leave out the last rows of a design that was not measured to its end.
 
     Without a design index nothing is left out: a file of another length is then of another
     experiment.
     """
-    if given.index is None:
+    if input_rows.index is None:
         return
-    n_rows = given.u.shape[0]
-    n_measured, n_channels = measured.x.shape
+    n_rows = input_rows.u.shape[0]
+    n_measured, n_channels = readout_rows.x.shape
     is_transposed = n_channels == n_rows
     if n_measured >= n_rows or is_transposed:
         return
     cure = "write the index along with the readouts, in case a row was lost in between"
-    if measured.index is not None or measured.u is not None:
+    if readout_rows.index is not None or readout_rows.u is not None:
         cure = "measure the others for the whole design"
     stopped_early = Check(
         f"the acquisition stopped early: {n_measured} of {n_rows} measurements are there, "
         f"taken for the first in the order of acquisition; {cure}."
     )
-    given.checks.insert(0, stopped_early)
+    input_rows.checks.insert(0, stopped_early)
     # The rows are sorted by their index, for which they have to be in memory.
-    measured.x = np.asarray(measured.x[:])
-    given.u = np.asarray(given.u[:n_measured])
-    given.index = given.index.ravel()[:n_measured]
-    if given.time is not None:
-        given.time = given.time.ravel()[:n_measured]
+    readout_rows.x = np.asarray(readout_rows.x[:])
+    input_rows.u = np.asarray(input_rows.u[:n_measured])
+    input_rows.index = input_rows.index.ravel()[:n_measured]
+    if input_rows.time is not None:
+        input_rows.time = input_rows.time.ravel()[:n_measured]
 
 
-def _refuse_other_design(given: Rows, measured: Rows) -> None:
+def _refuse_other_design(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:
     """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
-    our_plan = given.metadata.get("plan")
-    their_plan = measured.metadata.get("plan")
+    our_plan = input_rows.metadata.get("plan")
+    their_plan = readout_rows.metadata.get("plan")
     if not isinstance(our_plan, dict) or not isinstance(their_plan, dict):
         return
     ours = design_fingerprint(our_plan)
     theirs = design_fingerprint(their_plan)
     if ours != theirs:
         raise DataError(
-            f"{given.path} is of design {ours} (seed {our_plan.get('seed')}), and {measured.path} "
-            f"of {theirs} (seed {their_plan.get('seed')}): inputs and readouts "
+            f"{input_rows.path} is of design {ours} (seed {our_plan.get('seed')}), and "
+            f"{readout_rows.path} of {theirs} (seed {their_plan.get('seed')}): inputs and readouts "
             "belong to different runs; give the inputs that were sent."
         )
 
 
-def _refuse_shifted(
-    given: Rows, measured: Rows, name: str, ours: ArrayLike, theirs: ArrayLike
-) -> None:
-    """Refuse files that disagree in any row: the readouts belong to other inputs."""
+def _refuse_shifted(input_rows: RowsOfFile, readout_rows: RowsOfFile, field: str) -> None:
+    """Refuse files that disagree in any row of a field: the readouts belong to other inputs."""
+    ours = getattr(input_rows, field)
+    theirs = getattr(readout_rows, field)
     if ours is None or theirs is None:
         return
+    name = field
     ours = np.asarray(ours[:])
     theirs = np.asarray(theirs[:])
-    if name == "design_index":
+    if field == "index":
+        name = "design_index"
         ours = ours.ravel()
         theirs = theirs.ravel()
     if theirs.shape != ours.shape:
         raise DataError(
-            f"{name} has shape {ours.shape} in {given.path} but {theirs.shape} in {measured.path}."
+            f"{name} has shape {ours.shape} in {input_rows.path} but {theirs.shape} in "
+            f"{readout_rows.path}."
         )
     close = np.isclose(
         ours, theirs, rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE, equal_nan=True
@@ -118,31 +124,31 @@ def _refuse_shifted(
     if differs.any():
         row = int(np.argmax(differs))
         raise DataError(
-            f"{name} is {ours[row]} in {given.path} and {theirs[row]} in {measured.path} at row "
-            f"{row + 1}, the first of {differs.sum()} that differ: the readouts are shifted or of "
-            "another run."
+            f"{name} is {ours[row]} in {input_rows.path} and {theirs[row]} in {readout_rows.path} "
+            f"at row {row + 1}, the first of {differs.sum()} that differ: the readouts are shifted "
+            "or of another run."
         )
 
 
-def _combine(given: Rows, measured: Rows) -> Rows:
+def _combine(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> RowsOfFile:
     """Take what concerns the inputs from the first file, and the rest from the second."""
-    rows = Rows(measured.path, given.u, measured.x)
-    rows.index = measured.index if given.index is None else given.index
-    rows.time = given.time if measured.time is None else measured.time
-    rows.input_names = given.input_names or measured.input_names
-    rows.input_unit = given.input_unit or measured.input_unit
-    rows.channel = measured.channel
-    rows.readout_unit = measured.readout_unit
-    rows.metadata = given.metadata
-    rows.read_from = given.read_from + measured.read_from
-    rows.checks = given.checks + measured.checks
-    plan = given.metadata.get("plan")
+    rows = RowsOfFile(readout_rows.path, input_rows.u, readout_rows.x)
+    rows.index = readout_rows.index if input_rows.index is None else input_rows.index
+    rows.time = input_rows.time if readout_rows.time is None else readout_rows.time
+    rows.input_names = input_rows.input_names or readout_rows.input_names
+    rows.input_unit = input_rows.input_unit or readout_rows.input_unit
+    rows.channel = readout_rows.channel
+    rows.readout_unit = readout_rows.readout_unit
+    rows.metadata = input_rows.metadata
+    rows.read_from = input_rows.read_from + readout_rows.read_from
+    rows.checks = input_rows.checks + readout_rows.checks
+    plan = input_rows.metadata.get("plan")
     if isinstance(plan, dict):
         _name_by_plan(rows, plan)
     return rows
 
 
-def _name_by_plan(rows: Rows, plan: dict[str, Any]) -> None:
+def _name_by_plan(rows: RowsOfFile, plan: dict[str, Any]) -> None:
     """Take units from the plan, and the names of channels where the file of readouts has none."""
     rows.input_unit = str(plan.get("input_unit", ""))
     rows.readout_unit = str(plan.get("readout_unit", ""))

@@ -1,9 +1,9 @@
 """read: a recording from a file, from two or from several; the suffix decides how.
 
 A recording takes these forms on its way: a file, which is opened once; an `ArrayFile` of named
-arrays or a `Sheet` of columns; `Rows`, what of them is input, readout, index and time; and the
-`Recording`. Files that infocap wrote, stores and files of added readers go to the `Recording` at
-once.
+arrays or a `Sheet` of columns; `RowsOfFile`, what of them is input, readout, index and time; and
+the `Recording`. Files that infocap wrote, stores and files of added readers go to the `Recording`
+at once.
 """
 
 import os
@@ -15,14 +15,13 @@ from ..._files import ArrayFile
 from ..._validation import answers_unknown_parameters, require_boolean, require_one_of
 from ...errors import ParameterError
 from ...recording import Recording
-from ..experiment import SQLITE_MAGIC, read_store
-from ..experiment import recording_of_store as recording_of_store
+from ..experiment import SQLITE_MAGIC, read_store, recording_of_store
 from ._arrange import to_recording
 from ._folder import is_folder
+from ._foreign_file import FORMATS, open_file, rows_of
 from ._join import join
 from ._names import NotInFileError
 from ._options import ReadOptions
-from ._others import FORMATS, open_file, rows_of
 from ._own_file import load_own
 from ._pair import pair
 from ._readers import find_reader, read_with, refuse_names, registered_suffixes
@@ -112,7 +111,7 @@ def read(
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
     """
-    options = ReadOptions(u, x, axes, require_boolean("in_memory", in_memory))
+    options = ReadOptions(u=u, x=x, axes=axes, in_memory=require_boolean("in_memory", in_memory))
     if isinstance(path, str | os.PathLike):
         if readouts is None:
             return _read_one(Path(path), options)
@@ -179,7 +178,7 @@ def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
 
 
 def _is_store(path: Path) -> bool:
-    """Whether a file of another name is the store of an acquisition, such as a copy of one."""
+    """Return whether a file of another name is a store, such as a copy of one."""
     with suppress(OSError, ValueError), path.open("rb") as file:
         return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     return False
@@ -191,5 +190,4 @@ def _recording_of(file: ArrayFile | Sheet, options: ReadOptions) -> Recording:
         recording = load_own(file, options.in_memory)
         if recording is not None:
             return recording
-    request = {"u": options.u, "x": options.x}
-    return to_recording(rows_of(file, request, options.axes, options.in_memory))
+    return to_recording(rows_of(file, options))

@@ -5,7 +5,7 @@ How a table is laid out is found from its lines, in this order:
 1. its encoding (`_decode`),
 2. what separates its cells: the separator that makes most cells numbers (`_find_separator`),
 3. where its numbers begin: the first row like those in the middle of the file (`_find_layout`),
-4. the names of its columns, and perhaps their units, in the lines above (`_find_labels`),
+4. the names of its columns, and perhaps their units, in the lines above (`_named_layout`),
 5. how its numbers are written: decimal sign and thousands separator (`_find_number_style`).
 
 Then pandas reads the numbers: a long table without mistakes at once, any other cell by cell, so
@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._files import as_data_error, read_text
-from ...errors import DataError
+from ..._formatting import one_line
+from ...errors import Check, DataError
 from ...typing import Floats
 from ._names import UNIT, with_unit
 
@@ -119,7 +120,7 @@ class Sheet:
     layout
         How the table is laid out, in words.
     checks
-        What is in doubt about it, in sentences.
+        What is in doubt about it.
     """
 
     path: Path
@@ -129,7 +130,7 @@ class Sheet:
     decimal: str
     comments: list[str]
     layout: str
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def data_in_comment(self, start: str) -> dict[str, Any]:
         """Return the JSON data in the comment that starts so; empty without such a comment."""
@@ -147,18 +148,18 @@ class Sheet:
             ) from None
 
     def is_empty(self, column: int) -> bool:
-        """Whether no cell of a column is filled."""
+        """Return whether no cell of a column is filled."""
         return bool(self.columns[column].isna().all())
 
     def is_text(self, column: int) -> bool:
-        """Whether fewer than half of the cells are numbers; otherwise the rest are mistakes."""
+        """Return whether fewer than half of the cells are numbers; else the rest are mistakes."""
         if self.columns[column].dtype.kind in PARSED_KINDS:
             return False
         n_cells = len(self.columns[column].dropna())
         return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
 
     def counts_rows(self, column: int) -> bool:
-        """Whether a column counts the rows, 0, 1, 2, ...."""
+        """Return whether a column counts the rows, 0, 1, 2, ...."""
         if self.is_text(column):
             return False
         steps = self.columns[column].diff()[1:]
@@ -252,7 +253,8 @@ def _seconds_since_1970(cells: pd.Series[Any]) -> Floats | None:
                 cells, utc=True, errors="coerce", format=form, dayfirst=day_first
             )
         if dates.notna().sum() == len(filled):
-            return np.asarray((dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+            since_1970 = dates - pd.Timestamp(0, tz="UTC")
+            return np.asarray(since_1970.dt.total_seconds(), dtype=float)
     return None
 
 
@@ -293,7 +295,7 @@ def load_sheet(path: Path) -> Sheet:
             f"text separated by {separator_name}{style}, {layout.heading}, "
             f"numbers from line {layout.rows[0].line} on"
         ),
-        checks=(style.doubt,) if style.doubt else (),
+        checks=(Check(style.doubt),) if style.doubt else (),
     )
 
 
@@ -400,83 +402,96 @@ class Layout:
     heading: str  # where the names stand, in words
 
 
+@dataclass(frozen=True)
+class RowShape:
+    """What the rows of numbers of a table look like: how many cells, and which are numbers."""
+
+    n_cells: int
+    numeric: list[int]  # columns in which at least half of the filled cells are numbers
+
+    @classmethod
+    def of(cls, rows: list[list[str]]) -> RowShape:
+        """Return what most of these rows look like."""
+        n_cells = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+        columns = zip(*(row for row in rows if len(row) == n_cells), strict=True)
+        numeric = []
+        for k, column in enumerate(columns):
+            filled = [cell for cell in column if cell]
+            if filled and 2 * sum(map(_looks_like_number, filled)) >= len(filled):
+                numeric.append(k)
+        return cls(n_cells, numeric)
+
+    def are_numbers(self, record: Record) -> list[bool]:
+        """Return which of the filled cells in columns of numbers are numbers."""
+        if len(record.cells) < self.n_cells:
+            return []
+        cells = [record.cells[k] for k in self.numeric]
+        return [_looks_like_number(cell) for cell in cells if cell]
+
+
 def _find_layout(path: Path, records: list[Record], separator: str | None) -> Layout:
     """Find the first row like those in the middle of the file, and the names above it."""
     middle = [record.cells for record in records[len(records) // 2 :] if not record.is_comment]
-    middle = middle[:N_SAMPLED_LINES]
-    width = Counter(map(len, middle)).most_common(1)[0][0] if middle else 0
-    numeric = _columns_of_numbers(middle, width)
-
-    def are_numbers(record: Record) -> list[bool]:
-        """Which of the filled cells in columns of numbers are numbers."""
-        if len(record.cells) < width:
-            return []
-        cells = [record.cells[k] for k in numeric]
-        return [_looks_like_number(cell) for cell in cells if cell]
-
-    start = None
-    for k, record in enumerate(records):
-        if not record.is_comment and are_numbers(record) and all(are_numbers(record)):
-            start = k
-            break
-    if start is None:
-        only_names = len(records) == 1 and width > 1
-        content = f", only the names of {width} columns" if only_names else ""
-        raise DataError(f"{path} holds no rows of numbers{content}.")
-    # A row with a mistake in it is a row of numbers, too.
-    while start and not records[start - 1].is_comment and any(are_numbers(records[start - 1])):
-        start -= 1
-
+    shape = RowShape.of(middle[:N_SAMPLED_LINES])
+    start = _first_row_of_numbers(path, records, shape)
     rows = [record for record in records[start:] if not record.is_comment]
-    above = [
-        record for record in records[:start] if not record.is_comment or len(record.cells) == width
-    ]
-    filled = [record for record in above if 2 * sum(map(bool, record.cells)) >= width]
+    heads = []
+    for record in records[:start]:
+        may_be_names = not record.is_comment or len(record.cells) == shape.n_cells
+        if may_be_names and 2 * sum(map(bool, record.cells)) >= shape.n_cells:
+            heads.append(record)
     # LabVIEW writes a name for comments, and no cells below it.
-    max_names = width if separator is None else width + 1
+    max_names = shape.n_cells if separator is None else shape.n_cells + 1
+    min_names = max(shape.n_cells - 1, 2)
     has_names = (
-        bool(filled)
-        and max(width - 1, 2) <= len(filled[-1].cells) <= max_names
-        and not any(are_numbers(filled[-1]))
+        bool(heads)
+        and min_names <= len(heads[-1].cells) <= max_names
+        and not any(shape.are_numbers(heads[-1]))
     )
     if not has_names:
         return Layout(rows, [], "no names of columns")
-    labels, heading = _find_labels(path, filled[-2:], rows[0], width, numeric)
-    return Layout(rows, labels, heading)
+    return _named_layout(path, heads[-2:], rows, shape)
 
 
-def _columns_of_numbers(rows: list[list[str]], width: int) -> list[int]:
-    """Return the columns in which at least half of the filled cells are numbers."""
-    columns = zip(*(row for row in rows if len(row) == width), strict=True)
-    numeric = []
-    for k, column in enumerate(columns):
-        filled = [cell for cell in column if cell]
-        if filled and 2 * sum(map(_looks_like_number, filled)) >= len(filled):
-            numeric.append(k)
-    return numeric
+def _first_row_of_numbers(path: Path, records: list[Record], shape: RowShape) -> int:
+    """Return the position of the first row of numbers; refuse a file that has none."""
+    start = None
+    for k, record in enumerate(records):
+        are_numbers = [] if record.is_comment else shape.are_numbers(record)
+        if are_numbers and all(are_numbers):
+            start = k
+            break
+    if start is None:
+        only_names = len(records) == 1 and shape.n_cells > 1
+        content = f", only the names of {shape.n_cells} columns" if only_names else ""
+        raise DataError(f"{path} holds no rows of numbers{content}.")
+    # A row with a mistake in it is a row of numbers, too.
+    while start and not records[start - 1].is_comment:
+        if not any(shape.are_numbers(records[start - 1])):
+            break
+        start -= 1
+    return start
 
 
-def _find_labels(
-    path: Path, heads: list[Record], first_row: Record, width: int, numeric: list[int]
-) -> tuple[list[str], str]:
-    """Return the names in the last line above the numbers, or above the line of units."""
+def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: RowShape) -> Layout:
+    """Take the names from the last line above the numbers, or from above the line of units."""
     names = heads[-1]
     units: list[str] = []
-    if len(heads) == 2 and len(heads[0].cells) >= width:
-        cells = [names.cells[k] for k in numeric if k < len(names.cells)]
+    if len(heads) == 2 and len(heads[0].cells) >= shape.n_cells:
+        cells = [names.cells[k] for k in shape.numeric if k < len(names.cells)]
         n_units = sum(UNIT.fullmatch(cell) is not None for cell in cells)
         if 2 * n_units > len(cells):
             units = names.cells
             names = heads[0]
-    if len(names.cells) < width:
+    if len(names.cells) < shape.n_cells:
         raise DataError(
-            f"{path} has {width} cells in line {first_row.line} and {len(names.cells)} in line "
-            f"{names.line} above it; give every column a name."
+            f"{path} has {shape.n_cells} cells in line {rows[0].line} and {len(names.cells)} in "
+            f"line {names.line} above it; give every column a name."
         )
     pairs = zip_longest(names.cells, units[: len(names.cells)], fillvalue="")
-    labels = [with_unit(" ".join(name.split()), unit) for name, unit in pairs]
+    labels = [with_unit(one_line(name), unit) for name, unit in pairs]
     below = " and units below them" if units else ""
-    return labels, f"names in line {names.line}{below}"
+    return Layout(rows, labels, f"names in line {names.line}{below}")
 
 
 # Numbers
@@ -571,7 +586,7 @@ def _find_number_style(path: Path, cells: pd.DataFrame) -> NumberStyle:
 
 
 def _fits(style: NumberStyle, numbers: set[str]) -> bool:
-    """Whether all numbers can be read in this style."""
+    """Return whether all numbers can be read in this style."""
     pattern = PLAIN_NUMBER
     if style.thousands:
         pattern = f"{pattern}|{GROUPED_NUMBER}"

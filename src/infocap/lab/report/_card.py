@@ -1,4 +1,4 @@
-"""The capacity card of a device, as a page that holds its numbers or as a picture; and a gallery."""
+"""The capacity card of a device, as a page that holds its numbers or a picture; galleries."""
 
 import os
 import re
@@ -152,7 +152,7 @@ def _write_picture(
     result: CapacityResult, path: Path, device: dict[str, str], facts: dict[str, Any]
 ) -> Path:
     """Write the card as one picture in light colours that needs no style sheet."""
-    total, certainty = total_in_words(result)
+    words = total_in_words(result)
     parts = _figures.parts_of_maximum(result)
     legend = []
     for part in parts:
@@ -168,9 +168,9 @@ def _write_picture(
         title=shorten(device["name"], MAX_TITLE_LENGTH, placeholder=" …"),
         what=description,
         version=__version__,
-        total=total,
+        total=words.total,
         maximum=result.maximum,
-        sure=_text_lines(wrap(certainty, CERTAINTY_LINE_LENGTH), x=236, line_height=17),
+        sure=_text_lines(wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17),
         bar=_figures.stacked_bar(parts, result.maximum, ""),
         shares=_text_lines(legend, x=236, line_height=19),
         left=_picture_drawing(partial(capacity_bars, total=False), result),
@@ -188,7 +188,7 @@ def _picture_drawing(draw: Any, result: CapacityResult) -> Markup:
 
 
 def _second_drawing(result: CapacityResult) -> Markup:
-    """Return capacities by delay or by both degrees; otherwise a list of the strongest functions."""
+    """Return capacities by delay or by both degrees; otherwise the strongest functions."""
     if result.basis.memory:
         return _picture_drawing(capacity_by_delay, result)
     if _figures.matrix(result):

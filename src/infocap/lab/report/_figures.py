@@ -57,7 +57,15 @@ TOOLTIP_RADIUS = 6
 MIN_SHOWN_PART = 5e-3
 # A part that lies within so many standard errors of zero may be chance.
 CHANCE_IN_STANDARD_ERRORS = 2.0
-RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
+# The ring around the total; a share of its path is as many hundredths of its length.
+RING_SHAPE: Any = {
+    "cx": 100,
+    "cy": 100,
+    "r": 88,
+    "pathLength": 100,
+    "fill": "none",
+    "stroke_width": 10,
+}
 MAX_FONT_SIZE_IN_CIRCLE = 46.0
 # Levels of misfit that a check hands over: digits 1 to 9, three of which are a factor of two.
 N_MISFIT_COLOURS = 10
@@ -91,7 +99,7 @@ Marks = Callable[[Axes], Iterable[Markup]]  # elements with tooltips for the axe
 
 
 def circle(result: CapacityResult) -> Markup:
-    """Return total over maximum in a ring: what was found (strong) and what noise allows (faint)."""
+    """Return total over maximum in a ring: what was found, and faintly what noise allows."""
     maximum = max(result.maximum, 1)
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
@@ -121,7 +129,7 @@ def _ring(colour: str, share: float, opacity: float | None = None) -> Markup:
     percentage = 100 * min(max(share, 0.0), 1.0)
     return element(
         "circle",
-        **RING,
+        **RING_SHAPE,
         stroke_dasharray=f"{percentage:.2f} 100",
         stroke=f"var(--{colour})",
         opacity=opacity,
@@ -233,7 +241,9 @@ def matrix(result: CapacityResult) -> Markup:
 
     def cells(ax: Axes) -> Iterator[Markup]:
         for number, (column, row) in enumerate(basis.indices.tolist()):
-            yield _rectangle(ax, column - 0.5, row - 0.5, 1.0, 1.0, data_function=number)
+            x = column - 0.5
+            y = row - 0.5
+            yield _rectangle(ax, x=x, y=y, width=1.0, height=1.0, data_function=number)
 
     first, second = basis.names
     caption = (
@@ -242,7 +252,8 @@ def matrix(result: CapacityResult) -> Markup:
         "in the basis."
     )
     draw = partial(capacity_matrix, total=False)
-    return _figure("Capacity of each function", caption, draw, result, cells, MATRIX_HEIGHT)
+    title = "Capacity of each function"
+    return _figure(title, caption, draw, result, marks=cells, height=MATRIX_HEIGHT)
 
 
 def bars(result: CapacityResult) -> Markup:
@@ -251,17 +262,19 @@ def bars(result: CapacityResult) -> Markup:
 
     def columns_and_parts(ax: Axes) -> Iterator[Markup]:
         for degree, capacities in zip(table.index, table.to_numpy(), strict=True):
-            left = degree - DEGREE_BAR_WIDTH / 2
-            # A column as high as the axes comes first, so that short bars can be pointed at.
-            top = ax.get_ylim()[1]
-            yield _rectangle(
-                ax, left, 0.0, DEGREE_BAR_WIDTH, top, "mark column", data_degree=degree
+            rectangle = partial(
+                _rectangle,
+                ax,
+                x=degree - DEGREE_BAR_WIDTH / 2,
+                width=DEGREE_BAR_WIDTH,
+                data_degree=degree,
             )
+            # A column as high as the axes comes first, so that short bars can be pointed at.
+            yield rectangle(y=0.0, height=ax.get_ylim()[1], class_="mark column")
             bottoms = np.cumsum(capacities) - capacities
             for kind, capacity, bottom in zip(table, capacities, bottoms, strict=True):
                 if capacity > 0:
-                    data = {"data_degree": degree, "data_kind": kind}
-                    yield _rectangle(ax, left, bottom, DEGREE_BAR_WIDTH, capacity, **data)
+                    yield rectangle(y=bottom, height=capacity, data_kind=kind)
 
     caption = "Capacities of all functions of one degree, added up"
     if result.basis.memory:
@@ -272,11 +285,18 @@ def bars(result: CapacityResult) -> Markup:
     if errors_by_degree(result) is not None:
         caption += " Error bars are standard errors."
     draw = partial(capacity_bars, total=False)
-    return _figure("Capacity by degree", caption, draw, result, columns_and_parts)
+    return _figure("Capacity by degree", caption, draw, result, marks=columns_and_parts)
 
 
 def _rectangle(
-    ax: Axes, x: float, y: float, width: float, height: float, class_: str = "mark", **data: Any
+    ax: Axes,
+    *,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    class_: str = "mark",
+    **attributes: Any,
 ) -> Markup:
     """Return a rectangle that can be pointed at, converted from the axes' units to pixels."""
     corners = ax.transData.transform([(x, y), (x + width, y + height)])
@@ -288,7 +308,7 @@ def _rectangle(
         width=right - left,
         height=top - bottom,
         class_=class_,
-        **data,
+        **attributes,
     )
 
 
@@ -362,9 +382,9 @@ def drift(result: CapacityResult) -> Markup:
 
 
 def misfit(result: CapacityResult) -> Markup:
-    """Return where readouts do not fit their inputs, by channel and time; nothing without a finding.
+    """Return where readouts do not fit their inputs, by channel and time.
 
-    The picture comes with a warning: a string of levels 0 to 9 for each channel.
+    There is nothing without a finding. The picture comes with a warning: a string of levels 0 to 9 for each channel.
     """
     warnings = [check for check in result.warnings if isinstance(check.found.get("picture"), dict)]
     if not warnings:
@@ -404,13 +424,18 @@ def misfit(result: CapacityResult) -> Markup:
                 level = int(run[1])
                 ratio = 2 ** (level / MISFIT_LEVELS_PER_OCTAVE)
                 tooltip = f"{channels[row]}\nmisfit {ratio:.1f} times the usual"
-                begin = first + run.start() * column_width
-                length = len(run[0]) * column_width
-                look = {"fill": colours[level], "data_tip": tooltip}
-                yield _rectangle(ax, begin, row + 0.5, length, -1.0, **look)
+                yield _rectangle(
+                    ax,
+                    x=first + run.start() * column_width,
+                    y=row + 0.5,
+                    width=len(run[0]) * column_width,
+                    height=-1.0,
+                    fill=colours[level],
+                    data_tip=tooltip,
+                )
         for column in picture["marked"]:
             begin = first + column * column_width
-            yield _rectangle(ax, begin, -0.7, column_width, -0.6, "doubt")
+            yield _rectangle(ax, x=begin, y=-0.7, width=column_width, height=-0.6, class_="doubt")
 
     caption = (
         "How far each readout is from what the inputs of its row predict, "
@@ -421,17 +446,18 @@ def misfit(result: CapacityResult) -> Markup:
     if doubted_rows:
         caption += " Arrows at the left mark the channels that the warning is about."
     title = "Where readouts do not fit their inputs"
-    return _figure(title, caption, misfits, result, misfit_marks)
+    return _figure(title, caption, misfits, result, marks=misfit_marks)
 
 
 def _point_marks(ax: Axes) -> Iterator[Markup]:
-    """Yield a spot with a tooltip for every point of the first curve, or for the top of every bar."""
+    """Yield a spot with a tooltip for every point of the first curve or the top of every bar."""
     if ax.lines:
         points = np.asarray(ax.lines[0].get_xydata())
     else:
         uppermost = ax.containers[-1]
-        tops = [(bar.get_center()[0], bar.get_y() + bar.get_height()) for bar in uppermost]
-        points = np.array(tops)
+        centres = [bar.get_center()[0] for bar in uppermost]
+        tops = [bar.get_y() + bar.get_height() for bar in uppermost]
+        points = np.column_stack([centres, tops])
     pixels = ax.transData.transform(points)
     last = len(points) - 1
     step = 1 + last // MAX_TOOLTIPS_PER_CURVE
@@ -460,11 +486,12 @@ def _figure(
     caption: str,
     draw: Callable[..., Axes],
     result: CapacityResult,
+    *,
     marks: Marks = _point_marks,
     height: int = HEIGHT,
 ) -> Markup:
     """Return a drawing under its title, with its caption below."""
-    picture = drawing(draw, result, f"{title}. {caption}", marks, height)
+    picture = drawing(draw, result, f"{title}. {caption}", marks=marks, height=height)
     return element("figure", element("h3", title), picture, element("figcaption", caption))
 
 
@@ -472,6 +499,7 @@ def drawing(
     draw: Callable[..., Axes],
     subject: Any,
     description: str,
+    *,
     marks: Marks = _no_marks,
     height: int = HEIGHT,
 ) -> Markup:

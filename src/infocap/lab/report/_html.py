@@ -1,9 +1,9 @@
 """HTML and SVG elements, templates, and numbers in the form in which people read them.
 
-Everything that is not `Markup` is escaped, so no text of a user can become markup. A template engine
-would replace about thirty lines of this module and add a dependency: most elements are computed
-rectangles of a drawing, not text with gaps. So there are only functions that make elements, and
-`string.Template` for the skeletons of the pages.
+Everything that is not `Markup` is escaped, so no text of a user can become markup. A template
+engine would replace about thirty lines of this module and add a dependency: most elements are
+computed rectangles of a drawing, not text with gaps. So there are only functions that make
+elements, and `string.Template` for the skeletons of the pages.
 """
 
 import re
@@ -62,13 +62,13 @@ def read_asset(name: str) -> str:
 
 
 def fill_template(name: str, **values: object) -> Markup:
-    """Return a file of this folder in which the value replaces every ``$name``, escaped if needed."""
+    """Return a file of this folder with its value in place of every ``$name``, escaped."""
     safe_values = {key: markup(value) for key, value in values.items()}
     return Markup(Template(read_asset(name)).substitute(safe_values))
 
 
 def markup(value: object) -> Markup:
-    """Return a value as markup: elements as they are, floats with two decimals, the rest escaped."""
+    """Return a value as markup: elements as they are, floats with two decimals, text escaped."""
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""The report of a run while it is measured: a page for this machine, at an address with a secret."""
+"""The report of a run while it is measured: a page for this machine, at a secret address."""
 
 import secrets
 import time
@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ..._formatting import percent
-from ...errors import Check, InfocapError
+from ...errors import InfocapError
 from ...result import CapacityResult
 from ..experiment import Status, counts_in_words, pace_in_words, status
 from ._html import Markup, element, fill_template, fixed, join
@@ -149,10 +149,10 @@ def _facts(run: Status) -> dict[str, str]:
     facts = {
         "stored": f"{run.stored} of {run.planned}: {counts_in_words(run)}",
         "pace": pace_in_words(run),
+        "retries": "none",
     }
-    facts["retries"] = "none"
     for check in run.checks:
-        if isinstance(check, Check) and "failures" in check.found:
+        if "failures" in check.found:
             n_failures = check.found["failures"]
             facts["retries"] = f"{n_failures}, because the instrument failed"
             break

@@ -1,7 +1,7 @@
 """What notebooks show of results, comparisons, recordings, plans and bases."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,24 @@ from ..experiment import Plan
 from ._figures import bars, delays, drawing, matrix
 from ._html import Markup, element, markup, read_asset, with_minus
 
-STYLE = (
+STYLE_SHEET = (
     f".infocap {{ {read_asset('page.css').replace(':root', '&')} }}\n{read_asset('notebook.css')}"
 )
 # Rows of the table of inputs; a notebook is for a glance.
-MAX_INPUTS = 12
+MAX_INPUT_ROWS = 12
+
+
+class InputRow(NamedTuple):
+    """What the table of inputs shows of an input; the variable may end in a unit in brackets."""
+
+    variable: str
+    distribution: str
+    low: float
+    high: float
 
 
 def notebook(subject: Any) -> str:
-    """Return an object as HTML: the words of the terminal, and drawings or a table of its inputs."""
+    """Return an object as HTML: the words of the terminal, and drawings or its inputs."""
     words = _words(subject)
     if isinstance(subject, CapacityResult):
         drawings = [draw(subject) for draw in (matrix, delays, bars)]
@@ -39,23 +48,23 @@ def notebook(subject: Any) -> str:
         rows = []
         for name, family in zip(basis.names, basis.families, strict=True):
             low, high = family.bounds
-            rows.append((family.variable or name, family.distribution, low, high))
+            rows.append(InputRow(family.variable or name, family.distribution, low, high))
         details = _input_table(rows)
-    style = element("style", Markup(STYLE))
+    style = element("style", Markup(STYLE_SHEET))
     return element("div", style, words, details, class_="infocap")
 
 
 def _words(subject: Any) -> Markup:
     """Return the text of the terminal: its first line, and the others on a click."""
     text = f"Plan: {subject.in_words()}" if isinstance(subject, Plan) else repr(subject)
-    first, *others = text.split("\n")
-    headline = element("strong", first)
-    if not others:
+    first_line, *details = text.split("\n")
+    headline = element("strong", first_line)
+    if not details:
         return headline
     # Warnings weaken the answer, so they are visible at once.
     is_open = "open" if getattr(subject, "warnings", ()) else None
     summary = element("summary", headline)
-    return element("details", summary, element("pre", "\n".join(others)), open=is_open)
+    return element("details", summary, element("pre", "\n".join(details)), open=is_open)
 
 
 def _measured_inputs(recording: Recording) -> Markup:
@@ -69,16 +78,17 @@ def _measured_inputs(recording: Recording) -> Markup:
     highs = inputs.max(axis=0)
     rows = []
     for name, low, high in zip(names, lows, highs, strict=True):
-        rows.append((name, "as measured", low, high))
+        rows.append(InputRow(name, "as measured", low, high))
     return _input_table(rows)
 
 
-def _input_table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:
+def _input_table(inputs: Iterable[InputRow]) -> Markup:
     """Return a table with one row per input: name, distribution, lowest and highest value, unit."""
     rows = []
-    for variable, distribution, low, high in inputs:
-        name, unit = name_and_unit(variable)
-        cells = (name, distribution, with_minus(f"{low:g}"), with_minus(f"{high:g}"), unit)
-        rows.append([markup(cell) for cell in cells])
+    for row in inputs:
+        name, unit = name_and_unit(row.variable)
+        low = with_minus(f"{row.low:g}")
+        high = with_minus(f"{row.high:g}")
+        rows.append([markup(cell) for cell in (name, row.distribution, low, high, unit)])
     table = pd.DataFrame(rows, columns=["input", "distribution", "from", "to", "unit"])
-    return Markup(table.to_html(index=False, escape=False, max_rows=MAX_INPUTS, border=0))
+    return Markup(table.to_html(index=False, escape=False, max_rows=MAX_INPUT_ROWS, border=0))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -174,7 +174,7 @@ def _options(values: Integers) -> Markup:
 
 def headline(result: CapacityResult) -> Markup:
     """Return the total in its circle, in words, and as a part of the maximum."""
-    total, explanation = total_in_words(result)
+    words = total_in_words(result)
     basis = result.basis
     inputs = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
     if basis.memory:
@@ -185,15 +185,22 @@ def headline(result: CapacityResult) -> Markup:
         "headline.html",
         circle=_figures.circle(result),
         budget=_figures.budget(result),
-        total=total,
-        sure=explanation,
+        total=words.total,
+        sure=words.explanation,
         maximum=result.maximum,
         inputs=inputs,
     )
 
 
-def total_in_words(result: CapacityResult) -> tuple[str, str]:
-    """Return the total with its error, and a sentence on how sure it is and where it comes from."""
+class TotalInWords(NamedTuple):
+    """The total with its error, and sentences on how sure it is and where it comes from."""
+
+    total: str
+    explanation: str
+
+
+def total_in_words(result: CapacityResult) -> TotalInWords:
+    """Return the total of a result in words."""
     error = result.total_standard_error
     if result.unreliable:
         total = result.qualified_total
@@ -211,7 +218,7 @@ def total_in_words(result: CapacityResult) -> tuple[str, str]:
         f"among {describe_basis(result)}."
     )
     sentences = [f" {_capitalised(sentence)}." for sentence in result.for_reservoirs]
-    return total, certainty + origin + "".join(sentences)
+    return TotalInWords(total, certainty + origin + "".join(sentences))
 
 
 def check_list(result: CapacityResult) -> Markup:

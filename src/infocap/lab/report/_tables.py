@@ -24,14 +24,14 @@ from ._html import (
 # Functions in the page itself; the script shows the others.
 N_STRONGEST_FUNCTIONS = 20
 # Characters of one entry of the provenance; longer texts are cut.
-MAX_ENTRY_LENGTH = 600
+MAX_WRITTEN_ENTRY_LENGTH = 600
 # Entries of one group of the provenance; the download holds the others.
 MAX_ENTRIES_PER_GROUP = 300
 # Dictionaries within dictionaries that the provenance unfolds.
 MAX_UNFOLDED_LEVELS = 8
 # A smaller standard error, such as that of the constant, is not written: it would take more digits
 # than the column has.
-MIN_WRITTEN_ERROR = 5e-5
+MIN_ERROR_IN_TABLE = 5e-5
 # A p-value below this is written "< 0.001".
 MIN_WRITTEN_P_VALUE = 0.001
 # Sums that differ by less look the same with two decimals.
@@ -56,7 +56,7 @@ def by_degree(result: CapacityResult) -> Markup:
         capacities = table.loc[degree]
         total = float(capacities.sum())
         error = 0.0 if errors is None else float(errors[degree])
-        if total == 0 or error < MIN_WRITTEN_ERROR:
+        if total == 0 or error < MIN_ERROR_IN_TABLE:
             total_text = fixed(total)
         else:
             total_text = with_error(total, error)
@@ -230,8 +230,8 @@ def _entry_text(value: Any) -> str:
     else:
         text = str(value)
     text = re.sub(TIMESTAMP, r"\1 \2 UTC", text)
-    if len(text) > MAX_ENTRY_LENGTH:
-        return f"{text[:MAX_ENTRY_LENGTH]} … ({len(text)} characters, all in the download)"
+    if len(text) > MAX_WRITTEN_ENTRY_LENGTH:
+        return f"{text[:MAX_WRITTEN_ENTRY_LENGTH]} … ({len(text)} characters, all in the download)"
     return text or "–"
 
 

@@ -1,6 +1,6 @@
 """Inputs and readouts in files that another program wrote: which array or column is what.
 
-The whole procedure, from a file to `Rows`:
+The whole procedure, from a file to `RowsOfFile`:
 
 1. The suffix tells the format. A text table is read as a `Sheet` of columns, anything else is
    opened as an `ArrayFile` of named arrays. This happens once for each file.
@@ -27,7 +27,7 @@ from ..._files import ArrayFile, as_data_error
 from ..._formatting import join_names
 from ...errors import DataError
 from ...typing import ArrayLike
-from ._arrange import Rows, along_axes
+from ._arrange import RowsOfFile, along_axes
 from ._array_files import ARRAY_FORMATS
 from ._columns import rows_of_sheet
 from ._names import (
@@ -42,7 +42,7 @@ from ._names import (
     find_usual,
     names_of_inputs,
 )
-from ._options import Request
+from ._options import ReadOptions
 from ._tables import Sheet, load_sheet
 from ._times import in_seconds
 
@@ -73,39 +73,39 @@ def open_file(path: Path) -> Iterator[ArrayFile | Sheet]:
             yield file
 
 
-def rows_of(file: ArrayFile | Sheet, request: Request, axes: str | None, in_memory: bool) -> Rows:
+def rows_of(file: ArrayFile | Sheet, options: ReadOptions) -> RowsOfFile:
     """Take inputs, readouts or both from an open file."""
     if isinstance(file, Sheet):
-        return rows_of_sheet(file, request, axes)
-    return _rows_of_arrays(file, request, axes, in_memory)
+        return rows_of_sheet(file, options)
+    return _rows_of_arrays(file, options)
 
 
-def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memory: bool) -> Rows:
+def _rows_of_arrays(file: ArrayFile, options: ReadOptions) -> RowsOfFile:
     """Decide which arrays are inputs, readouts, design index and time, and read them."""
-    rows = Rows(file.path, axes=axes)
+    rows = RowsOfFile(file.path, axes=options.axes)
     inputs: list[str] = []
     readouts: list[str] = []
     try:
-        if "u" in request:
-            inputs = _arrays_of_inputs(file, request)
-        if "x" in request:
-            readouts = _arrays_of_readouts(file, request)
+        if options.wants_inputs:
+            inputs = _arrays_of_inputs(file, options)
+        if options.wants_readouts:
+            readouts = _arrays_of_readouts(file, options)
     except DataError as problem:
         lines = [f"  {name:<24} {array}" for name, array in file.arrays.items()]
         problem.add_note("\n".join(lines))
         raise
 
     if inputs:
-        rows.u = _side_by_side(file, "u", inputs, in_memory)
+        rows.u = _side_by_side(file, "u", inputs, options.in_memory)
         rows.input_unit = common_unit([file.arrays[name].unit for name in inputs])
         if _is_one_column_each(rows.u, inputs):
             rows.input_names = names_of_inputs(inputs)
     if readouts:
-        x = _side_by_side(file, "x", readouts, in_memory)
+        x = _side_by_side(file, "x", readouts, options.in_memory)
         rows.readout_unit = common_unit([file.arrays[name].unit for name in readouts])
         if _is_one_column_each(x, readouts):
             rows.channel = tuple(readouts)
-        rows.x = x if axes is None else along_axes(file.path, x, axes)
+        rows.x = x if options.axes is None else along_axes(file.path, x, options.axes)
 
     index = _array_of_design_index(file, {*inputs, *readouts})
     clock = _clock(file, rows, {*inputs, *readouts})
@@ -115,11 +115,11 @@ def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memo
         rows.time = in_seconds(file.numbers(clock[0]), file.arrays[clock[0]].unit)
 
     shapes = [f"{name} {file.arrays[name].shape}" for name in (*inputs, *readouts)]
-    taken = {*inputs, *readouts, *index, *clock}
+    used = {*inputs, *readouts, *index, *clock}
     rows.note_choice(
         f"{file.kind}, from {join_names(shapes, MAX_ARRAYS_IN_CHOICE)}",
         {"inputs": inputs, "readouts": readouts, "index": index, "time": clock},
-        {name: str(array) for name, array in file.arrays.items() if name not in taken},
+        {name: str(array) for name, array in file.arrays.items() if name not in used},
     )
     return rows
 
@@ -127,36 +127,36 @@ def _rows_of_arrays(file: ArrayFile, request: Request, axes: str | None, in_memo
 # The decisions
 
 
-def _arrays_of_inputs(file: ArrayFile, request: Request) -> list[str]:
+def _arrays_of_inputs(file: ArrayFile, options: ReadOptions) -> list[str]:
     """Return the arrays that the user names, or those called u, inputs, u1, u2, ...."""
     names = list(file.arrays)
-    if request["u"] is not None:
-        found = find_requested(file.path, names, request["u"], "u", str(file))
+    if options.u is not None:
+        positions = find_requested(file.path, names, options.u, role="u", content=str(file))
     else:
-        found = find_usual(names, INPUT_NAMES) or find_numbered_inputs(names)
-        found = found or _only_array(file, request)
-    if not found:
+        positions = find_usual(names, INPUT_NAMES) or find_numbered_inputs(names)
+        positions = positions or _only_array(file, options)
+    if not positions:
         raise _not_obvious(file, "inputs", "u")
-    return [names[k] for k in found]
+    return [names[k] for k in positions]
 
 
-def _arrays_of_readouts(file: ArrayFile, request: Request) -> list[str]:
+def _arrays_of_readouts(file: ArrayFile, options: ReadOptions) -> list[str]:
     """Return the arrays that the user names, or the one called x, readouts, outputs."""
     names = list(file.arrays)
-    if request["x"] is not None:
-        found = find_requested(file.path, names, request["x"], "x", str(file))
+    if options.x is not None:
+        positions = find_requested(file.path, names, options.x, role="x", content=str(file))
     else:
-        found = find_usual(names, READOUT_NAMES) or _only_array(file, request)
-    if not found:
+        positions = find_usual(names, READOUT_NAMES) or _only_array(file, options)
+    if not positions:
         raise _not_obvious(file, "readouts", "x")
-    return [names[k] for k in found]
+    return [names[k] for k in positions]
 
 
-def _only_array(file: ArrayFile, request: Request) -> list[int]:
+def _only_array(file: ArrayFile, options: ReadOptions) -> list[int]:
     """Return the only array of numbers of a file that is to hold only inputs, or only readouts."""
     numeric = [k for k, array in enumerate(file.arrays.values()) if array.is_numeric]
-    is_obvious = len(request) == 1 and len(numeric) == 1
-    return numeric if is_obvious else []
+    wants_both = options.wants_inputs and options.wants_readouts
+    return numeric if len(numeric) == 1 and not wants_both else []
 
 
 def _not_obvious(file: ArrayFile, what: str, role: str) -> NotInFileError:
@@ -166,30 +166,31 @@ def _not_obvious(file: ArrayFile, what: str, role: str) -> NotInFileError:
     )
 
 
-def _array_of_design_index(file: ArrayFile, taken: set[str]) -> list[str]:
-    """Return the array that numbers the rows of the design, if there is one."""
-    free = _free_real_arrays(file, taken)
+def _array_of_design_index(file: ArrayFile, used: set[str]) -> list[str]:
+    """Return the array that numbers the rows of the design, if there is one that is not used."""
+    free = _free_real_arrays(file, used)
     return [free[k] for k in find_usual(free, INDEX_NAMES)]
 
 
-def _clock(file: ArrayFile, rows: Rows, taken: set[str]) -> list[str]:
+def _clock(file: ArrayFile, rows: RowsOfFile, used: set[str]) -> list[str]:
     """Return the array of times, if there is one as long as inputs or readouts."""
     lengths = {
         length for values in (rows.u, rows.x) if values is not None for length in values.shape
     }
     free = [
         name
-        for name in _free_real_arrays(file, taken)
+        for name in _free_real_arrays(file, used)
         if math.prod(file.arrays[name].shape) in lengths  # not the axis of something else
     ]
     return [free[k] for k in find_usual(free, TIME_NAMES)]
 
 
-def _free_real_arrays(file: ArrayFile, taken: set[str]) -> list[str]:
+def _free_real_arrays(file: ArrayFile, used: set[str]) -> list[str]:
+    """Return the arrays of real numbers that are not used yet."""
     return [
         name
         for name, array in file.arrays.items()
-        if name not in taken and array.dtype.kind in "iuf"
+        if name not in used and array.dtype.kind in "iuf"
     ]
 
 
@@ -200,14 +201,15 @@ def _side_by_side(file: ArrayFile, role: str, names: list[str], in_memory: bool)
     """Read one array as it is, or several as columns side by side."""
     if len(names) == 1:
         return file.numbers(names[0]) if in_memory else file.rows(names[0])
-    parts = [file.numbers(name) for name in names]
+    arrays = [file.numbers(name) for name in names]
     columns = []
-    for part in parts:
-        is_vector = part.ndim < 2 or 1 in part.shape
-        columns.append(part.reshape(-1, 1) if is_vector else part)
+    for array in arrays:
+        is_vector = array.ndim < 2 or 1 in array.shape
+        columns.append(array.reshape(-1, 1) if is_vector else array)
     n_rows = {len(column) for column in columns}
     if len(n_rows) > 1 or any(column.ndim != 2 for column in columns):
-        shapes = ", ".join(f"{name} {part.shape}" for name, part in zip(names, parts, strict=True))
+        pairs = zip(names, arrays, strict=True)
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in pairs)
         raise DataError(f"{role} in {file.path} is made of variables of unequal lengths: {shapes}.")
     return np.hstack(columns)
 
