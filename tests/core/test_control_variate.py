@@ -182,6 +182,7 @@ def test_error_bars_hold_for_what_no_fit_reaches(design):
     assert totals_in_interval(results, exact).mean() > LEAST_COVERAGE_OF_40
 
 
+@pytest.mark.thorough
 @DESIGNS
 def test_false_discoveries_stay_below_the_stated_rate(design):
     is_active = EXACT > 1e-9
@@ -213,6 +214,7 @@ def test_noise_alone_shows_nothing_at_the_stated_rate(fit):
         assert is_share(p < level, level)
 
 
+@pytest.mark.thorough
 def test_p_values_of_zeros_are_uniform():
     is_zero = EXACT < 1e-9
     p = np.concatenate([result.p_value[is_zero] for result in forty_data_sets("random")])
@@ -338,6 +340,7 @@ def test_functions_that_are_no_controls_are_reported_all_the_same():
     assert error_with_some < 2.5 * error_with_all
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_functions_beyond_the_basis_do_not_lower_the_total():
     """Half of the power lies in degrees 3 and 4, more functions than can be fitted with 512 samples."""

@@ -60,6 +60,7 @@ def test_the_scatter_of_the_total_is_that_of_the_formula(noise, n):
     assert agrees(errors.std(ddof=1), expected, count, factor=1.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 def test_the_error_lies_in_the_range_foreseen_from_the_total_alone(noise):
     count = 30
@@ -70,6 +71,7 @@ def test_the_error_lies_in_the_range_foreseen_from_the_total_alone(noise):
     assert expected.low / chance < np.sqrt(np.mean(errors**2)) < expected.high * chance
 
 
+@pytest.mark.thorough
 def test_a_pilot_foretells_the_error_of_a_longer_run_within_a_factor_of_two():
     count = 20
     system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=0.5, seed=5)
