@@ -141,7 +141,8 @@ def heavy_plan():
 @pytest.fixture(scope="module")
 def weighted_recording(heavy_plan, tmp_path_factory):
     """What a device without noise gives for the heavy plan."""
-    bench = SimulatedBench(infocap.systems.RandomFeatures(2, 10, gain=0.5))
+    system = infocap.systems.RandomFeatures(2, 10, gain=0.5)
+    bench = SimulatedBench(system, batch=64)
     path = tmp_path_factory.mktemp("weighted") / "run.db"
     return acquire(heavy_plan, bench, path, progress=False)
 

@@ -20,7 +20,8 @@ TOTAL = DEVICE.exact().sum()
 N = 512
 U = infocap.draw(BASIS, N, seed=5)
 X = DEVICE(U, seed=6)
-VOLTS = 2.5 + 2.5 * U  # the second input of most files, and the first, are voltages from 0 to 5 V
+VOLTS = 2.5 + 2.5 * U  # the inputs of all files are voltages from 0 to 5 V
+ROWS = np.hstack([VOLTS, X])
 START = datetime(2026, 1, 31, 23, 58)
 TIMES = [START + timedelta(seconds=0.5 * k) for k in range(N)]
 IN_VOLTS = ("--input", "Voltage A [V]:0:5", "--input", "Voltage B [V]:0:5")
@@ -28,57 +29,69 @@ RNG = np.random.default_rng(8)
 ORDER = RNG.permutation(N)
 
 
+# Each function writes a file as some instrument or program does, and returns the words of the command
+# that imports it.
+
+
+def numbered(name):
+    """Names of the six readouts, such as PD 0, PD 1 and so on for "PD {}"."""
+    return [name.format(k) for k in range(6)]
+
+
+def formatted(numbers, style):
+    return [format(number, style) for number in numbers]
+
+
 def write_labview(folder):
     """Two headers, a column X_Value, and a column Comment that has a name and no cells."""
-    lines = [
+    header_of_file = [
         "LabVIEW Measurement\t",
         "Writer_Version\t2",
         "Separator\tTab",
         "Date\t2026/01/31",
         "***End_of_Header***\t",
     ]
-    lines += [
+    tabs = 8 * "\t"
+    header_of_channels = [
         "\t",
         "Channels\t8\t",
-        "Samples" + 8 * "\t512",
-        "X_Dimension" + 8 * "\tTime",
-        "***End_of_Header***" + 8 * "\t",
+        f"Samples{tabs}512",
+        f"X_Dimension{tabs}Time",
+        f"***End_of_Header***{tabs}",
     ]
-    lines.append(
-        "\t".join(["X_Value", "Voltage A", "Voltage B", *(f"PD {k}" for k in range(6)), "Comment"])
-    )
-    for k in range(N):
-        lines.append("\t".join(f"{value:.6f}" for value in (0.5 * k, *VOLTS[k], *X[k])))
+    names = ["X_Value", "Voltage A", "Voltage B", *numbered("PD {}"), "Comment"]
+    lines = [*header_of_file, *header_of_channels, "\t".join(names)]
+    for k, row in enumerate(ROWS):
+        lines.append("\t".join(formatted([0.5 * k, *row], ".6f")))
     (folder / "run.lvm").write_text("\r\n".join(lines) + "\r\n")
     return "run.lvm", "--u", "Voltage A,Voltage B"
 
 
 def write_oscilloscope(folder):
     """Channels that are numbers, a row of units, every line with a comma at its end."""
-    lines = ["x-axis," + ",".join(str(k + 1) for k in range(8)) + ",", "second," + 8 * "Volt,"]
-    for k in range(N):
-        lines.append("".join(f"{value:.7e}," for value in (-1e-3 + 1e-6 * k, *VOLTS[k], *X[k])))
+    lines = ["x-axis,1,2,3,4,5,6,7,8,", "second," + 8 * "Volt,"]
+    for k, row in enumerate(ROWS):
+        time = -1e-3 + 1e-6 * k
+        lines.append(",".join(formatted([time, *row], ".7e")) + ",")
     (folder / "scope.csv").write_text("\n".join(lines))
     return "scope.csv", "--u", "1,2"
 
 
 def european(value, digits):
+    """A number such as 1.234,50."""
     return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))
 
 
 def write_european(folder):
     """Decimal commas, points between thousands, a time stamp with the day first, Latin-1."""
-    lines = [
-        "Messung;7",
-        "Bediener;Müller",
-        "",
-        "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6)),
-    ]
-    for k in range(N):
-        cells = [european(value, 5) for value in VOLTS[k]] + [
-            european(20000 + 1000 * value, 2) for value in X[k]
-        ]
-        lines.append(";".join([f"{TIMES[k]:%d.%m.%Y %H:%M:%S},{500 * (k % 2):03d}", *cells]))
+    names = ["Zeitpunkt", "Spannung A [V]", "Spannung B [V]", *numbered("Kanal {} (µW)")]
+    lines = ["Messung;7", "Bediener;Müller", "", ";".join(names)]
+    for time, volts, readouts in zip(TIMES, VOLTS, X, strict=True):
+        milliseconds = time.microsecond // 1000
+        cells = [f"{time:%d.%m.%Y %H:%M:%S},{milliseconds:03d}"]
+        cells += [european(value, 5) for value in volts]
+        cells += [european(value, 2) for value in 20000 + 1000 * readouts]
+        lines.append(";".join(cells))
     (folder / "messung.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
     return "messung.csv", "--u", "Spannung*"
 
@@ -87,9 +100,8 @@ def write_matlab(folder):
     """A structure with one row per channel, and text and a nested structure beside it."""
     import scipy.io
 
-    scipy.io.savemat(
-        folder / "lab.mat", {"data": {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}}
-    )
+    structure = {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}
+    scipy.io.savemat(folder / "lab.mat", {"data": structure})
     return "lab.mat", "--u", "data.v", "--x", "data.det", "--axes", "channels,samples"
 
 
@@ -97,51 +109,46 @@ def write_hdf5(folder):
     """Shots, averages and channels; the shots alone are too noisy."""
     import h5py
 
+    noise = RNG.normal(size=(N, 4, 6))
+    noise -= noise.mean(axis=1, keepdims=True)
     with h5py.File(folder / "daq.h5", "w") as file:
-        noise = RNG.normal(size=(N, 4, 6))
-        file["run1/ai"] = (X[:, None] + noise - noise.mean(axis=1, keepdims=True)).astype("f4")
+        file["run1/ai"] = (X[:, None] + noise).astype("f4")
         file["run1/ai"].attrs["units"] = "mV"
-        file["run1/ao"], file["run1/temperature"] = VOLTS, 293 + RNG.random(N)
+        file["run1/ao"] = VOLTS
+        file["run1/temperature"] = 293 + RNG.random(N)
     return "daq.h5", "--u", "run1/ao", "--x", "run1/ai", "--axes", "samples,averages,channels"
 
 
 def write_spectra(folder):
     """One file per shot, in a table of inputs by their names, which are not in its order."""
     (folder / "spectra").mkdir()
+    header = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
     wavelengths = np.linspace(1540, 1560, 6)
-    rows = ["file,V_A,V_B,operator"]
-    for k in range(N):
-        name = f"shot{ORDER[k]}.txt"
-        head = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
-        body = "".join(
-            f"{w:.2f}\t{value:.6f}\n" for w, value in zip(wavelengths, X[k], strict=True)
-        )
-        (folder / "spectra" / name).write_text(head + body)
-        rows.append(f"{name},{VOLTS[k, 0]:.8f},{VOLTS[k, 1]:.8f},Ada")
-    (folder / "spectra" / "dark.txt").write_text(head + body)
-    (folder / "inputs.csv").write_text("\n".join(rows))
+    table = ["file,V_A,V_B,operator"]
+    for number, volts, readouts in zip(ORDER, VOLTS, X, strict=True):
+        name = f"shot{number}.txt"
+        spectrum = header
+        for wavelength, counts in zip(wavelengths, readouts, strict=True):
+            spectrum += f"{wavelength:.2f}\t{counts:.6f}\n"
+        (folder / "spectra" / name).write_text(spectrum)
+        table.append(",".join([name, *formatted(volts, ".8f"), "Ada"]))
+    (folder / "spectra" / "dark.txt").write_text(spectrum)
+    (folder / "inputs.csv").write_text("\n".join(table))
     return "inputs.csv", "spectra", "--u", "V_*"
 
 
 def write_excel(folder):
-    """Comments with commas and line breaks between quotes, time stamps, a counter, empty cells, UTF-16."""
-    comments = {3: "laser relocked, again", 4: 'filter 0.5"\nchanged', 9: "ok"}
+    """Comments with commas and line breaks between quotes, time stamps, empty cells, UTF-16."""
+    remarks = {3: "laser relocked, again", 4: 'filter 0.5"\nchanged', 9: "ok"}
+    voltages = ["Set A (V)", "Set B (V)"]
+    names = ["Timestamp", *voltages, *numbered("Det {} (mV)"), "Remarks", "Checked"]
     with (folder / "book.csv").open("w", encoding="utf-16", newline="") as file:
         file.write("sep=,\r\n")
         table = csv.writer(file)
-        table.writerow(
-            [
-                "Timestamp",
-                "Set A (V)",
-                "Set B (V)",
-                *(f"Det {k} (mV)" for k in range(6)),
-                "Remarks",
-                "Checked",
-            ]
-        )
-        for k in range(N):
-            numbers = [f"{value:.9g}" for value in (*VOLTS[k], *X[k])]
-            table.writerow([f"{TIMES[k]:%m/%d/%Y %I:%M:%S %p}", *numbers, comments.get(k, ""), ""])
+        table.writerow(names)
+        for k, row in enumerate(ROWS):
+            time = f"{TIMES[k]:%m/%d/%Y %I:%M:%S %p}"
+            table.writerow([time, *formatted(row, ".9g"), remarks.get(k, ""), ""])
     return "book.csv", "--u", "Set*"
 
 
@@ -159,13 +166,10 @@ def write_npz(folder):
 
 def write_tabs(folder):
     """A header in a comment as NumPy writes it, and a last column of words."""
-    lines = [
-        "# taken with rack 2",
-        "# u1\tu2\t" + "\t".join(f"x{k}" for k in range(6)) + "\tstatus",
-    ]
-    lines += [
-        "\t".join([*(f"{value:.8g}" for value in (*VOLTS[k], *X[k])), "OK"]) for k in range(N)
-    ]
+    names = ["u1", "u2", *numbered("x{}"), "status"]
+    lines = ["# taken with rack 2", "# " + "\t".join(names)]
+    for row in ROWS:
+        lines.append("\t".join([*formatted(row, ".8g"), "OK"]))
     (folder / "table.txt").write_text("\n".join(lines) + "\n")
     return ("table.txt",)
 
@@ -174,56 +178,60 @@ def write_netcdf(folder):
     """What xarray writes: dimensions, units, times since a date, packed integers, a variable beside them."""
     import xarray as xr
 
-    data = xr.Dataset(
-        {
-            "voltage": (("shot", "input"), VOLTS, {"units": "V"}),
-            "power": (("shot", "detector"), X, {"units": "uW"}),
-            "humidity": ("shot", RNG.random(N)),
-        },
-        coords={"time": ("shot", np.array(TIMES, "M8[ns]")), "detector": list("abcdef")},
-    )
-    packed = {"power": {"dtype": "i4", "scale_factor": 1e-6, "_FillValue": -(2**31)}}
-    data.to_netcdf(folder / "bench.nc", engine="h5netcdf", encoding=packed)
+    variables = {
+        "voltage": (("shot", "input"), VOLTS, {"units": "V"}),
+        "power": (("shot", "detector"), X, {"units": "uW"}),
+        "humidity": ("shot", RNG.random(N)),
+    }
+    coordinates = {"time": ("shot", np.array(TIMES, "M8[ns]")), "detector": list("abcdef")}
+    packed = {"dtype": "i4", "scale_factor": 1e-6, "_FillValue": -(2**31)}
+    dataset = xr.Dataset(variables, coordinates)
+    dataset.to_netcdf(folder / "bench.nc", engine="h5netcdf", encoding={"power": packed})
     return "bench.nc", "--u", "voltage", "--x", "power"
 
 
 def write_lines_per_channel(folder):
     """One line per channel, its unit beside its name."""
-    rows = [["name", "unit", *(f"shot {k}" for k in range(N))]]
-    names = ["Voltage A", "Voltage B", *(f"PD{k}" for k in range(6))]
-    rows += [
-        [name, "V", *map(repr, values)]
-        for name, values in zip(names, np.column_stack([VOLTS, X]).T.tolist(), strict=True)
-    ]
+    names = ["Voltage A", "Voltage B", *numbered("PD{}")]
     with (folder / "wide.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
+        table = csv.writer(file)
+        table.writerow(["name", "unit", *(f"shot {k}" for k in range(N))])
+        for name, values in zip(names, ROWS.T.tolist(), strict=True):
+            table.writerow([name, "V", *values])
     return "wide.csv", "--u", "Voltage*", "--axes", "channels,samples"
 
 
 def write_counts(folder):
     """Photon counts with commas between thousands, beside plain ones below a thousand."""
-    lines = ["shot;time;A;B;" + ";".join(f"SPAD{k}" for k in range(6))]
-    for k in range(N):
-        counts = [
-            f"{round(2_000_000 + 500_000 * value):,}" if j else f"{round(1_000 + 300 * value):,}"
-            for j, value in enumerate(X[k])
-        ]
-        lines.append(
-            ";".join(
-                [str(k + 1), f"{0.01 * k:.2f}", *(f"{value:.5f}" for value in VOLTS[k]), *counts]
-            )
-        )
+    lines = [";".join(["shot", "time", "A", "B", *numbered("SPAD{}")])]
+    for k, row in enumerate(ROWS):
+        volts, first, others = np.split(row, [2, 3])
+        cells = [str(k + 1), f"{0.01 * k:.2f}", *formatted(volts, ".5f")]
+        cells += [f"{round(value):,}" for value in 1_000 + 300 * first]
+        cells += [f"{round(value):,}" for value in 2_000_000 + 500_000 * others]
+        lines.append(";".join(cells))
     (folder / "counts.csv").write_text("\n".join(lines))
     return "counts.csv", "--u", "A,B", "--x", "SPAD*"
 
 
 MAKES = {
-    name[6:]: function for name, function in list(globals().items()) if name.startswith("write_")
+    "labview": write_labview,
+    "oscilloscope": write_oscilloscope,
+    "european": write_european,
+    "matlab": write_matlab,
+    "hdf5": write_hdf5,
+    "spectra": write_spectra,
+    "excel": write_excel,
+    "npz": write_npz,
+    "tabs": write_tabs,
+    "netcdf": write_netcdf,
+    "lines_per_channel": write_lines_per_channel,
+    "counts": write_counts,
 }
 IN_ROWS = "acquired in the order of the rows"
 DATES = f"2026-01-31 23:58:00 to 2026-02-01 00:02:15, {IN_ROWS}"
 # What the preview of each file says: how it was read, what became input, the first and the last readout, the rest.
-SEEN = {
+PREVIEWS = {
     "labview": (
         "run.lvm: text separated by tabs, names in line 11, numbers from line 12 on",
         ("Voltage A 0.013215 to 4.996", "Voltage B 0.002297 to 4.995"),
@@ -311,88 +319,101 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
+def in_single_spaces(text):
+    """The lines of a text, without the spaces that align its columns."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
 @pytest.mark.parametrize("make", MAKES)
 def test_a_messy_file_gives_the_right_total_in_two_commands(desk, make):
     words = MAKES[make](desk)
+    options = (*IN_VOLTS, "--max-degree", 4)
     assert command("import", *words, "-o", "run.nc").exit_code == 0
-    assert (
-        command("estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "-o", "result.nc").exit_code
-        == 0
-    )
+    assert command("estimate", "run.nc", *options, "-o", "result.nc").exit_code == 0
     result = infocap.load_result("result.nc")
-    assert (result.n_samples, result.n_readouts) == (N, 6)
-    assert abs(result.total - TOTAL) < 4 * result.total_standard_error < 0.3
-    (choice, *_) = result.metadata["provenance"]["read_from"]
-    assert choice["file"] == words[0]
+    assert result.n_samples == N
+    assert result.n_readouts == 6
+    assert 4 * result.total_standard_error < 0.3
+    assert abs(result.total - TOTAL) < 4 * result.total_standard_error
+    assert result.metadata["provenance"]["read_from"][0]["file"] == words[0]
     assert f"{words[0]}: " in command("show", "run.nc").output
 
 
 @pytest.mark.parametrize("make", MAKES)
 def test_the_preview_shows_what_becomes_what_before_anything_is_written(desk, make):
     words = MAKES[make](desk)
-    before = sorted(desk.rglob("*"))
-    done = command("import", "--preview", *words)
-    assert done.exit_code == 0
-    assert sorted(desk.rglob("*")) == before
-    lines = [" ".join(line.split()) for line in done.output.splitlines()]
-    how, inputs, readouts, others = SEEN[make]
-    start = how.splitlines()
-    assert lines[: len(start)] == start
-    lines = lines[len(start) :]
-    assert lines[0] == "Recording of 512 samples, 2 inputs, 6 readouts"
-    assert lines[1:3] == [f"input {one}" for one in inputs]
-    assert lines[3].startswith(f"readout {readouts[0]}")
-    assert lines[8].startswith(f"readout {readouts[1]}")
-    assert lines[9 : 9 + len(others)] == list(others)
-    said = "Nothing was written; the same command with -o run.nc in place of --preview writes it."
-    assert lines[9 + len(others) :] == ["", said]
+    files_before = sorted(desk.rglob("*"))
+    preview = command("import", "--preview", *words)
+    assert preview.exit_code == 0
+    assert sorted(desk.rglob("*")) == files_before
+
+    layout, (input_a, input_b), (first_readout, last_readout), others = PREVIEWS[make]
+    n_layout = len(layout.splitlines())
+    lines = in_single_spaces(preview.output)
+    assert lines[:n_layout] == layout.splitlines()
+    headline, a, b, first, *_, last = lines[n_layout : n_layout + 9]
+    assert headline == "Recording of 512 samples, 2 inputs, 6 readouts"
+    assert a == f"input {input_a}"
+    assert b == f"input {input_b}"
+    assert first.startswith(f"readout {first_readout}")
+    assert last.startswith(f"readout {last_readout}")
+    assert lines[n_layout + 9 :] == [
+        *others,
+        "",
+        "Nothing was written; the same command with -o run.nc in place of --preview writes it.",
+    ]
 
 
 def test_the_page_shows_the_preview_that_is_printed(desk):
     page = (Path(__file__).parents[2] / "docs/howto/have-a-file.md").read_text(encoding="utf-8")
-    shown = re.search(r"^```text\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[1]
-    assert command("import", "--preview", *write_european(desk)).output.startswith(shown)
+    printed = re.search(r"^```text\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[1]
+    assert command("import", "--preview", *write_european(desk)).output.startswith(printed)
 
 
-def test_a_preview_of_names_that_are_not_there_lists_what_is(desk):
+def test_a_preview_of_columns_that_are_not_obvious_lists_what_is_there(desk):
     write_excel(desk)
-    done = CliRunner().invoke(main, ["import", "--preview", "book.csv"])
-    assert isinstance(done.exception, DataError)
-    lines = [" ".join(line.split()) for line in done.output.splitlines()]
+    preview = CliRunner().invoke(main, ["import", "--preview", "book.csv"])
+    assert isinstance(preview.exception, DataError)
+    lines = in_single_spaces(preview.output)
     assert lines[0] == "book.csv: text separated by ',', names in line 2, numbers from line 3 on"
     assert "Timestamp text such as '01/31/2026 11:58:00 PM' in line 3" in lines
     assert "Set A (V) 0.0132149 to 4.99598" in lines
+
+
+def test_a_preview_of_variables_that_are_not_there_lists_what_is_there(desk):
     write_matlab(desk)
-    done = CliRunner().invoke(main, ["import", "--preview", "lab.mat", "--u", "volts"])
-    assert "data.v (2, 512) float64" in " ".join(done.output.split())
-    assert "u='volts' is not in lab.mat" in str(done.exception)
+    preview = CliRunner().invoke(main, ["import", "--preview", "lab.mat", "--u", "volts"])
+    assert "data.v (2, 512) float64" in in_single_spaces(preview.output)
+    assert "u='volts' is not in lab.mat" in str(preview.exception)
 
 
-def test_import_writes_or_previews(desk):
+@pytest.mark.parametrize("options", [(), ("--preview", "-o", "run.nc")], ids=["neither", "both"])
+def test_import_writes_or_previews(desk, options):
     write_tabs(desk)
-    for words in ((), ("--preview", "-o", "run.nc")):
-        with pytest.raises(
-            ParameterError, match=r"-o run.nc, or --preview to look first: one of the two"
-        ):
-            command("import", "table.txt", *words)
+    message = r"-o run.nc, or --preview to look first: one of the two"
+    with pytest.raises(ParameterError, match=message):
+        command("import", "table.txt", *options)
 
 
 def test_columns_that_were_not_asked_for_do_not_stop_a_file_and_are_told(desk):
     write_excel(desk)
-    named = infocap.read("book.csv", u="Set A,Set B", x="Det 0,Det 1")
-    assert named.checks == ()
-    assert list(named.metadata["read_from"][0]["left out"]) == [
-        *(f"Det {k} (mV)" for k in range(2, 6)), "Remarks", "Checked"
-    ]  # fmt: skip
+    recording = infocap.read("book.csv", u="Set A,Set B", x="Det 0,Det 1")
+    assert recording.checks == ()
+    left_out = recording.metadata["read_from"][0]["left out"]
+    assert list(left_out) == [*numbered("Det {} (mV)")[2:], "Remarks", "Checked"]
+
     (note,) = infocap.read("book.csv", u="Set*").checks
     assert note.kind == "note"
     assert note.startswith(
-        "columns of book.csv were left out: Remarks (text such as 'laser relocked, again' in line 6)"
+        "columns of book.csv were left out: "
+        "Remarks (text such as 'laser relocked, again' in line 6)"
     )
-    with pytest.raises(
-        DataError,
-        match="has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only",
-    ):
+
+
+def test_columns_of_words_that_were_asked_for_are_refused(desk):
+    write_excel(desk)
+    message = "has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only"
+    with pytest.raises(DataError, match=message):
         infocap.read("book.csv", u="Set*", x="Det*,Remarks")
 
 

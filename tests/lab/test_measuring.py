@@ -427,11 +427,12 @@ def test_several_nights_are_one_source_with_error_bars_and_their_extra_values(tm
     basis = infocap.product_basis("legendre", 2, 4)
 
     class Night(SimulatedBench):
-        def measure(self, u, seed=None):
-            return super().measure(u, seed), {"Room [K]": 293.0}
+        def measure_many(self, u, seed):
+            return super().measure_many(u, seed), {"Room [K]": np.full(len(u), 293.0)}
 
     nights = []
-    for seed, bench in ((1, Night(device)), (2, SimulatedBench(device))):
+    benches = (Night(device, batch=64), SimulatedBench(device, batch=64))
+    for seed, bench in enumerate(benches, start=1):
         plan = Plan(n_inputs=2, max_degree=4, n_samples=512, seed=seed)
         nights.append(tmp_path / f"night{seed}.db")
         acquire(plan, bench, nights[-1], progress=False)
