@@ -419,12 +419,12 @@ def test_columns_of_words_that_were_asked_for_are_refused(desk):
 
 def test_names_and_units_come_along(desk):
     write_european(desk)
-    found = infocap.read("messung.csv", u="Spannung*")
-    assert found.input_names == ("Spannung A [V]", "Spannung B [V]")
-    assert found.readout_unit == "µW"
-    assert found.time[0] == START.replace(tzinfo=UTC).timestamp()
-    np.testing.assert_allclose(np.diff(found.time), 0.5)
-    np.testing.assert_allclose(found.readouts, 20000 + 1000 * X, atol=0.006)
+    recording = infocap.read("messung.csv", u="Spannung*")
+    assert recording.input_names == ("Spannung A [V]", "Spannung B [V]")
+    assert recording.readout_unit == "µW"
+    assert recording.time[0] == START.replace(tzinfo=UTC).timestamp()
+    np.testing.assert_allclose(np.diff(recording.time), 0.5)
+    np.testing.assert_allclose(recording.readouts, 20000 + 1000 * X, atol=0.006)
 
 
 # Tables
@@ -450,19 +450,22 @@ def test_names_and_units_come_along(desk):
 ])  # fmt: skip
 def test_numbers_are_found_however_they_are_written(tmp_path, text, numbers):
     (tmp_path / "data.csv").write_text(text)
-    found = infocap.read(tmp_path / "data.csv")
-    np.testing.assert_array_equal(np.column_stack([found.inputs, found.readouts]), numbers)
-    assert found.checks == ()
+    recording = infocap.read(tmp_path / "data.csv")
+    np.testing.assert_array_equal(np.column_stack([recording.inputs, recording.readouts]), numbers)
+    assert recording.checks == ()
 
 
-def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_are_not_used(
-    tmp_path,
-):
+def test_names_above_columns_that_stay_empty_are_told(tmp_path):
     rigol = "X,u1,CH2,Start,Increment,\nSequence,Volt,Volt,-6e-3,2e-6\n0,0.5,1,,\n1,0.25,2,,\n"
     (tmp_path / "data.csv").write_text(rigol)
-    found = infocap.read(tmp_path / "data.csv")
-    assert (found.input_names, found.channel) == (("u1 [Volt]",), ("X", "CH2 [Volt]"))
-    assert found.checks == ("columns of data.csv were left out: Start (empty), Increment (empty).",)
+    recording = infocap.read(tmp_path / "data.csv")
+    assert recording.input_names == ("u1 [Volt]",)
+    assert recording.channel == ("X", "CH2 [Volt]")
+    (check,) = recording.checks
+    assert check == "columns of data.csv were left out: Start (empty), Increment (empty)."
+
+
+def test_names_that_do_not_fit_the_columns_are_not_used(tmp_path):
     (tmp_path / "data.txt").write_text("volt a volt b\n0.5 1\n0.25 2\n")
     with pytest.raises(DataError, match="columns are numbered from 1"):
         infocap.read(tmp_path / "data.txt")
@@ -470,29 +473,34 @@ def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_
 
 def test_commas_that_may_be_either_are_told(tmp_path):
     (tmp_path / "data.csv").write_text("u1;a\n1,512;1,234\n2,250;9,876\n")
-    found = infocap.read(tmp_path / "data.csv")
-    assert found.readouts.tolist() == [[1.234], [9.876]]
-    assert found.checks[0].startswith(
+    recording = infocap.read(tmp_path / "data.csv")
+    assert recording.readouts.tolist() == [[1.234], [9.876]]
+    assert recording.checks[0].startswith(
         "commas in data.csv were taken for decimal signs, though all of them stand before"
     )
 
 
-@pytest.mark.parametrize(("column", "times"), [
-    ("Time\n2026-01-31 10:00\n2026-01-31 10:02", 120),
-    ("Measured at\n31.01.2026 10:00:00\n01.02.2026 10:00:00", 86400),
-    ("Stamp\n01/31/2026 11:59 PM\n02/01/2026 12:01 AM", 120),
-    ("elapsed [s]\n0.5\n1.5\n2.5", 1),
-    ("t (s)\n0.5\n1.5\n2.5", 1),
-    ("Timestamp\n1769853600.5\n1769853602.5", 2),
-    ("Timestamp\n1769853600500\n1769853602500", 2),
-])  # fmt: skip
-def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, column, times):
-    name, *cells = column.split("\n")
-    rows = [f"{cell},{k / 7},{k % 2}" for k, cell in enumerate(cells)]
-    (tmp_path / "data.csv").write_text("\n".join([f"{name},u1,a", *rows]))
-    found = infocap.read(tmp_path / "data.csv")
-    assert found.channel == ("a",)
-    assert found.time[1] - found.time[0] == times
+TWO_TIMES = {
+    "ISO": (["Time", "2026-01-31 10:00", "2026-01-31 10:02"], 120),
+    "German": (["Measured at", "31.01.2026 10:00:00", "01.02.2026 10:00:00"], 86400),
+    "American": (["Stamp", "01/31/2026 11:59 PM", "02/01/2026 12:01 AM"], 120),
+    "elapsed": (["elapsed [s]", "0.5", "1.5", "2.5"], 1),
+    "t": (["t (s)", "0.5", "1.5", "2.5"], 1),
+    "Unix, seconds": (["Timestamp", "1769853600.5", "1769853602.5"], 2),
+    "Unix, milliseconds": (["Timestamp", "1769853600500", "1769853602500"], 2),
+}
+
+
+@pytest.mark.parametrize(("column", "seconds"), TWO_TIMES.values(), ids=TWO_TIMES.keys())
+def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, column, seconds):
+    name, *cells = column
+    lines = [f"{name},u1,a"]
+    for k, cell in enumerate(cells):
+        lines.append(f"{cell},{k / 7},{k % 2}")
+    (tmp_path / "data.csv").write_text("\n".join(lines))
+    recording = infocap.read(tmp_path / "data.csv")
+    assert recording.channel == ("a",)
+    assert recording.time[1] - recording.time[0] == seconds
 
 
 def test_a_day_beside_the_time_counts(tmp_path):
@@ -505,63 +513,83 @@ def test_a_day_beside_the_time_counts(tmp_path):
 # Arrays and folders
 
 
-def test_axes_are_brought_into_order_and_told_where_they_are_needed(tmp_path):
-    images = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(
-        4, 3, 2, 5
-    )  # averages, channels, channels, samples
-    np.savez(tmp_path / "a.npz", u=np.arange(10.0).reshape(2, 5), x=images)
-    found = infocap.read(tmp_path / "a.npz", axes="averages, channels, channels, samples")
-    np.testing.assert_array_equal(found.inputs, np.arange(10.0).reshape(2, 5).T)
-    np.testing.assert_array_equal(found.readouts, images.mean(axis=0).reshape(6, 5).T)
-    with pytest.raises(
-        DataError, match=r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"
-    ):
-        infocap.read(tmp_path / "a.npz")
+@pytest.fixture
+def images(tmp_path):
+    """A file of averages, channels, channels and samples; and its inputs and readouts as they should be."""
+    u = np.arange(10.0).reshape(2, 5)
+    x = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(4, 3, 2, 5)
+    path = tmp_path / "images.npz"
+    np.savez(path, u=u, x=x)
+    return path, u.T, x.mean(axis=0).reshape(6, 5).T
+
+
+def test_axes_are_brought_into_order(images):
+    path, u, x = images
+    recording = infocap.read(path, axes="averages, channels, channels, samples")
+    np.testing.assert_array_equal(recording.inputs, u)
+    np.testing.assert_array_equal(recording.readouts, x)
+
+
+def test_axes_are_asked_for_where_they_are_needed(images):
+    path, *_ = images
+    message = r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"
+    with pytest.raises(DataError, match=message):
+        infocap.read(path)
+
+
+def test_axes_that_do_not_fit_are_refused(images):
+    path, *_ = images
     with pytest.raises(DataError, match="names 2 axes; name each"):
-        infocap.read(tmp_path / "a.npz", axes="channels,samples")
-    for wrong in ("shots,channels", "channels", "samples,samples"):
-        with pytest.raises(ParameterError, match=f"`axes='{wrong}'` needs samples once"):
-            infocap.read(tmp_path / "a.npz", axes=wrong)
-    np.savez(tmp_path / "b.npz", u=np.zeros((2, 9)), x=np.zeros((3, 9)))
+        infocap.read(path, axes="channels,samples")
+    for axes in ("shots,channels", "channels", "samples,samples"):
+        with pytest.raises(ParameterError, match=f"`axes='{axes}'` needs samples once"):
+            infocap.read(path, axes=axes)
+
+
+def test_arrays_that_are_both_transposed_are_not_turned_silently(tmp_path):
+    path = tmp_path / "b.npz"
+    np.savez(path, u=np.zeros((2, 9)), x=np.zeros((3, 9)))
     with pytest.raises(DataError, match=r"agree with both transposed: .*`axes='channels,samples'`"):
-        infocap.read(tmp_path / "b.npz")
-    assert infocap.read(
-        tmp_path / "b.npz", axes="channels,samples", in_memory=False
-    ).readouts.shape == (9, 3)
+        infocap.read(path)
+    recording = infocap.read(path, axes="channels,samples", in_memory=False)
+    assert recording.readouts.shape == (9, 3)
 
 
 def test_a_time_axis_of_something_else_is_left_out(tmp_path):
-    np.savez(tmp_path / "a.npz", u=np.zeros((9, 1)), x=np.ones((9, 3)), time=np.arange(1000))
-    assert infocap.read(tmp_path / "a.npz").metadata["read_from"][0]["left out"] == {
-        "time": "(1000,) int64"
-    }
+    u = np.zeros((9, 1))
+    x = np.ones((9, 3))
+    np.savez(tmp_path / "a.npz", u=u, x=x, time=np.arange(1000))
+    (file,) = infocap.read(tmp_path / "a.npz").metadata["read_from"]
+    assert file["left out"] == {"time": "(1000,) int64"}
 
 
-def shots(folder, numbers, rows=3):
-    (folder / "shots").mkdir()
+def write_shots(folder, numbers):
+    """A folder with one file of three readouts for each number, and a table of inputs."""
+    shots = folder / "shots"
+    shots.mkdir()
     for number in numbers:
-        lines = [f"{k}\t{number + k / 10}" for k in range(rows)]
-        (folder / "shots" / f"run7 shot{number}.dat").write_text("\n".join(lines))
-    (folder / "inputs.csv").write_text(
-        "u1\n" + "\n".join(f"{number / 100}" for number in sorted(numbers))
-    )
-    return folder / "inputs.csv", folder / "shots"
+        lines = [f"{k}\t{number + k / 10}" for k in range(3)]
+        (shots / f"run7 shot{number}.dat").write_text("\n".join(lines))
+    inputs = folder / "inputs.csv"
+    lines = [str(number / 100) for number in sorted(numbers)]
+    inputs.write_text("\n".join(["u1", *lines]))
+    return inputs, shots
 
 
 def test_files_of_a_folder_count_by_their_numbers(tmp_path):
-    found = infocap.read(*shots(tmp_path, [11, 9, 10, 12]))
-    assert found.readouts[:, 0].tolist() == [9, 10, 11, 12]
-    assert found.channel == ("0", "1", "2")
+    recording = infocap.read(*write_shots(tmp_path, [11, 9, 10, 12]))
+    assert recording.readouts[:, 0].tolist() == [9, 10, 11, 12]
+    assert recording.channel == ("0", "1", "2")
 
 
 def test_each_file_of_a_folder_may_hold_one_plain_array(tmp_path):
-    (tmp_path / "shots").mkdir()
+    shots = tmp_path / "shots"
+    shots.mkdir()
     for number in range(4):
-        np.save(tmp_path / "shots" / f"{number}.npy", number + np.arange(3))
+        np.save(shots / f"{number}.npy", number + np.arange(3))
     np.save(tmp_path / "u.npy", np.linspace(-1, 1, 4))
-    assert infocap.read(tmp_path / "u.npy", tmp_path / "shots").readouts.tolist() == [
-        [number, number + 1, number + 2] for number in range(4)
-    ]
+    recording = infocap.read(tmp_path / "u.npy", shots)
+    assert recording.readouts.tolist() == [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5]]
 
 
 def test_counts_below_the_dark_level_are_negative(tmp_path):
@@ -570,27 +598,32 @@ def test_counts_below_the_dark_level_are_negative(tmp_path):
     assert infocap.read(tmp_path / "a.npz").readouts.tolist() == [[-2], [3]]
 
 
-@pytest.mark.parametrize("spoil", ["gap", "length", "another", "columns"])
-def test_folders_that_do_not_fit_are_refused(tmp_path, spoil):
-    inputs, folder = shots(tmp_path, [1, 2, 4] if spoil == "gap" else [1, 2, 3])
-    if spoil == "another":
-        (folder / "notes.txt").write_text("1\n2\n")
-    elif spoil != "gap":
-        cells = "0\t1\n" if spoil == "length" else "0\t1\t2\n1\t1\t2\n2\t1\t2\n"
-        (folder / "run7 shot2.dat").write_text(cells)
-    message = {"gap": "not numbered without gaps", "another": "not numbered without gaps"}.get(
-        spoil, "has readouts of shape"
-    )
-    with pytest.raises(DataError, match=message):
-        infocap.read(inputs, folder)
+def test_folders_with_a_gap_are_refused(tmp_path):
+    inputs, shots = write_shots(tmp_path, [1, 2, 4])
+    with pytest.raises(DataError, match="not numbered without gaps"):
+        infocap.read(inputs, shots)
+
+
+def test_folders_with_another_file_are_refused(tmp_path):
+    inputs, shots = write_shots(tmp_path, [1, 2, 3])
+    (shots / "notes.txt").write_text("1\n2\n")
+    with pytest.raises(DataError, match="not numbered without gaps"):
+        infocap.read(inputs, shots)
+
+
+@pytest.mark.parametrize("text", ["0\t1\n", "0\t1\t2\n1\t1\t2\n2\t1\t2\n"], ids=["short", "wide"])
+def test_folders_with_a_file_of_another_size_are_refused(tmp_path, text):
+    inputs, shots = write_shots(tmp_path, [1, 2, 3])
+    (shots / "run7 shot2.dat").write_text(text)
+    with pytest.raises(DataError, match="has readouts of shape"):
+        infocap.read(inputs, shots)
 
 
 def test_a_file_that_the_table_names_must_be_there(desk):
     write_spectra(desk)
     (desk / "spectra" / "shot7.txt").unlink()
-    with pytest.raises(
-        DataError, match=r"spectra has no shot7\.txt, of 512 files that the table names"
-    ):
+    message = r"spectra has no shot7\.txt, of 512 files that the table names"
+    with pytest.raises(DataError, match=message):
         infocap.read("inputs.csv", "spectra", u="V_*")
 
 
@@ -606,45 +639,55 @@ def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_r
         infocap.read(tmp_path / "run.csv", u="PD*", x="PD*")
 
 
-LONG = [",".join(f"{value:.17g}" for value in row) for row in RNG.standard_normal((4000, 3))]
+def write_row(numbers, separator=","):
+    return separator.join(formatted(numbers, ".17g"))
+
+
+LONG = RNG.standard_normal((4000, 3))
+COMMAS = [write_row(row) for row in LONG]
+TABS = [write_row(row, "\t") for row in LONG]
+SPACES = [write_row(row, "  ") for row in LONG]
 LONG_TABLES = {
-    "commas": ["u1,x1,x2", *LONG],
-    "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *LONG],
-    "columns of white space": ["# made by hand", "  u1  x1  x2", *(f"  {row}" for row in LONG)],
-    "tabs, a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *LONG],
-    "a gap and an infinity": ["u1,x1,x2", *LONG[:3000], "1,,inf", "NaN, 2 ,3"],
+    "commas": ["u1,x1,x2", *COMMAS],
+    "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *TABS],
+    "columns of white space": [
+        "# made by hand",
+        "    u1  x1  x2",
+        *(f"    {row}" for row in SPACES),
+    ],
+    "a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *TABS],
+    "a gap and an infinity": ["u1,x1,x2", *COMMAS[:3000], "1,,inf", "NaN, 2 ,3"],
 }
 
 
 @pytest.mark.parametrize("name", LONG_TABLES)
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatch, name, newline):
-    separator = "\t" if "tabs" in name else "  " if "white" in name else ","
-    lines = [line.replace(",", separator) for line in LONG_TABLES[name]]
     path = tmp_path / "long.csv"
-    path.write_bytes((newline.join(lines) + newline).encode())
+    path.write_bytes((newline.join(LONG_TABLES[name]) + newline).encode())
     if "a name more" not in name:
         monkeypatch.setattr(_tables, "_parse", lambda *_: pytest.fail("read line by line"))
     at_once = _tables.load_sheet(path)
     monkeypatch.undo()
     monkeypatch.setattr(_tables, "MIN_LENGTH_READ_AT_ONCE", 10**9)
     by_line = _tables.load_sheet(path)
-    for one, other in zip(at_once.columns, by_line.columns, strict=True):
-        assert one.equals(other)
-        assert one.index.tolist() == other.index.tolist()
-    told = [(one.labels, one.has_names, one.comments, one.layout) for one in (at_once, by_line)]
-    assert told[0] == told[1]
+    for column, expected in zip(at_once.columns, by_line.columns, strict=True):
+        assert column.equals(expected)
+        assert column.index.tolist() == expected.index.tolist()
+    for attribute in ("labels", "has_names", "comments", "layout"):
+        assert getattr(at_once, attribute) == getattr(by_line, attribute)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("0.1,oops,0.3", "'oops' in line 3502, column 'x1'"),
         ("0.1,0.2", "2 cells in line 3502"),
         ("1,2,3,4", "4 cells"),
     ],
 )
-def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, said):
-    (tmp_path / "long.csv").write_text("\n".join(["u1,x1,x2", *LONG[:3500], line, *LONG[3500:]]))
-    with pytest.raises(DataError, match=said):
+def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, message):
+    lines = ["u1,x1,x2", *COMMAS[:3500], line, *COMMAS[3500:]]
+    (tmp_path / "long.csv").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=message):
         infocap.read(tmp_path / "long.csv")
