@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
-from infocap.basis._delayed import count_terms
+from infocap.basis import count_terms
 from infocap.errors import DataError, DataWarning, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")

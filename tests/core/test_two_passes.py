@@ -8,8 +8,7 @@ import infocap
 from infocap.errors import DataWarning
 from infocap.estimators._fit import NO_FIT, controls, fit_readouts
 from infocap.estimators._second_order import MIN_RELATIVE_MARGIN, second_order
-from infocap.kernels import MIN_EXACT_LEVERAGE as EXACT_ABOVE
-from infocap.kernels import Ridge
+from infocap.kernels import MIN_EXACT_LEVERAGE, Ridge
 
 BASIS = infocap.product_basis("legendre", 2, 6)  # 28 functions
 DEVICE = infocap.systems.RandomFeatures(2, 12, gain=2, noise=0.05, seed=1)
@@ -75,7 +74,7 @@ def test_margins_are_one_minus_the_diagonal_of_the_hat_matrix(kept):
     used = y[:, kept]
     exact = np.diag(used @ np.linalg.solve(used.T @ used + np.diag(penalties), used.T))
     leverage = 1 - fit.margin(y.T)
-    is_large = leverage > EXACT_ABOVE
+    is_large = leverage > MIN_EXACT_LEVERAGE
     assert 2 <= is_large.sum() < 60
     assert_allclose(leverage[is_large], exact[is_large], atol=1e-12)
     relative_error = leverage[~is_large] / exact[~is_large] - 1

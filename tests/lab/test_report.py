@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from report_results import HOSTILE, KINDS, page_of
 
 import infocap
-from infocap._files import append_checksum as seal
+from infocap._files import append_checksum
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
 from infocap.lab.report._html import with_error
@@ -391,7 +391,7 @@ def test_findings_that_make_no_sense_are_refused(kind, found, tmp_path):
     path.write_text(
         "".join(text.splitlines(keepends=True)[:-1])
     )  # without the checksum, which is made anew
-    seal(path)
+    append_checksum(path)
     with pytest.raises(DataError, match=f"result.csv is damaged: it {name} makes no sense"):
         infocap.load_result(path)
 
