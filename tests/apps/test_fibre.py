@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import erf
 from threading import Thread
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -577,3 +578,30 @@ def test_many_samples_are_propagated_on_two_threads_as_on_one():
     worker.start()
     worker.join(timeout=120)
     assert_allclose(found[2], found[1], rtol=1e-5)
+
+
+# ---- pictures ----------------------------------------------------------------------------------------------
+
+
+def test_the_light_is_shown_at_each_stage():
+    system = FibreSystem(length_m=40.0, n_inputs=2, **QUIET)
+    u = np.array([[0.9, -0.5]])
+    panels = infocap.photonics.plot.stages(system, u).axes
+    assert len(panels) == 4
+    laser, before, after = (line.get_ydata() for line in panels[0].lines)
+    density = np.abs(system.stages(u)["before"][0]) ** 2 * system.pulse.density_unit * 1e6
+    assert_allclose(np.sort(before), np.sort(density))
+    assert before.sum() < laser.sum()
+    assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
+    laser_in_time = panels[1].lines[0].get_ydata()
+    assert laser_in_time.max() == pytest.approx(system.peak_power_w, rel=1e-4)
+    plt.close("all")
+
+
+def test_the_light_fits_into_a_part_of_a_figure():
+    top, bottom = plt.figure(layout="constrained").subfigures(2, 1)
+    system = FibreSystem(length_m=5.0, n_inputs=2)
+    assert infocap.photonics.plot.stages(system, [[0.9, -0.5]], figure=top) is top
+    assert len(top.axes) == 4
+    assert len(bottom.axes) == 0
+    plt.close("all")
