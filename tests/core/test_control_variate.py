@@ -578,7 +578,8 @@ def test_the_papers_validation_with_noise(design):
 
     def errors(method):
         """Root mean square errors of capacities and of totals."""
-        of_capacities, of_totals = [], []
+        of_capacities = []
+        of_totals = []
         for seed in range(8):
             system = infocap.theory.random_mixture(
                 basis, n_active=200, n_readouts=71, noise=0.3, seed=seed

@@ -127,6 +127,7 @@ def test_functions_of_several_inputs_and_runs_are_found():
     assert found.result.n_samples == 2 * 900
 
 
+@pytest.mark.thorough
 def test_inputs_may_have_any_distribution_and_domain():
     rng = np.random.default_rng(4)
     normal = rng.standard_normal(1500)

@@ -19,7 +19,8 @@ from infocap.estimators._cost import parse_memory_limit
 from infocap.samples import Engine, Samples, Table, omit_missing_rows
 
 BASIS = infocap.product_basis("legendre", 3, 4)
-N, K = 6001, 12
+N = 6001
+K = 12
 METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
 
 
@@ -197,7 +198,8 @@ def test_a_memory_limit_that_means_nothing_is_refused(memory_limit):
 
 def test_what_cannot_fit_is_refused_with_what_would():
     large = infocap.product_basis("legendre", 5, 14)
-    u, x = np.zeros((200, 5)), np.zeros((200, 60))
+    u = np.zeros((200, 5))
+    x = np.zeros((200, 60))
     with pytest.raises(
         ParameterError,
         match=r"11,628 functions, which take \d+ MB; the first [\d,]+ functions would fit",

@@ -430,7 +430,8 @@ def evidence_of_runs(n_runs):
     u = np.random.default_rng(1).uniform(-1, 1, 3000)
     x = np.column_stack([u, np.roll(u, 2)])
     basis = infocap.delayed_basis(max_delay={1: 5})
-    u_runs, x_runs = np.array_split(u, n_runs), np.array_split(x, n_runs)
+    u_runs = np.array_split(u, n_runs)
+    x_runs = np.array_split(x, n_runs)
     return infocap.estimators.gather_evidence(u_runs, x_runs, basis)
 
 

@@ -282,7 +282,9 @@ class TestWarnings:
     """Every warning of the method: raised where it should be, and not raised next door."""
 
     def test_few_samples_for_the_functions(self):
-        few, enough = random_points(55), random_points(56)  # 28 functions
+        # 28 functions
+        few = random_points(55)
+        enough = random_points(56)
         words = "55 samples are few for 28 functions: the total is the sum of the capacities that"
         result = assert_warns(words, few, DEVICE(few, seed=1))
         assert "few samples for 28 functions" in result.unreliable

@@ -1285,8 +1285,8 @@ def damaged(data, rng):
     n_exposed = n if kind < 0.7 else min(n, 400)
     overwritten = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 5, 30])):
-        place = rng.randrange(n_exposed)
-        overwritten[place] = rng.choice([0, 255, 127, 128, rng.randrange(256)])
+        byte = rng.choice([0, 255, 127, 128, rng.randrange(256)])
+        overwritten[rng.randrange(n_exposed)] = byte
     return bytes(overwritten)
 
 

@@ -183,7 +183,8 @@ def test_the_misfit_is_drawn_where_the_rows_slipped():
         drawing,
     )
     doubted = [float(x) for x, _, kind, _ in marks if kind == "doubt"]
-    left, right = min(doubted), max(doubted)
+    left = min(doubted)
+    right = max(doubted)
     cells = [(float(x), float(width), fill) for x, width, kind, fill in marks if kind == "mark"]
 
     def share(inside):
