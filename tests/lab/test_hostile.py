@@ -351,7 +351,7 @@ FORK = """
 import os, sys, threading, time, warnings
 import numpy as np
 import infocap
-from infocap.result._capacity_result import CapacityResult
+from infocap.result import CapacityResult
 warnings.simplefilter("ignore")
 basis = infocap.product_basis("legendre", 2, 4)
 u = infocap.draw(basis, 512, seed=1)
