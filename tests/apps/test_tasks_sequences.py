@@ -37,10 +37,9 @@ def delayed(u, memory):
 
 def test_narma_obeys_its_recursion():
     task = narma(10, 300)
-    u, y = (
-        task.inputs[:, 0],
-        task.labels,
-    )  # y[t] belongs to u[t]: it is the next value of the series
+    # y[t] belongs to u[t], because it is the next value of the series.
+    u = task.inputs[:, 0]
+    y = task.labels
     assert 0 <= u.min() < 0.01 < 0.49 < u.max() <= 0.5
     for t in range(10, 300):
         known = 0.3 * y[t - 1] + 0.05 * y[t - 1] * y[t - 10 : t].sum() + 1.5 * u[t - 9] * u[t] + 0.1
@@ -67,7 +66,8 @@ def test_a_sequence_for_which_narma_diverges_is_drawn_anew(monkeypatch):
 
 def test_narma_of_high_order_stays_bounded():
     task = narma(20, 2000)
-    u, y = task.inputs[:, 0], task.labels
+    u = task.inputs[:, 0]
+    y = task.labels
     inside = 0.3 * y[299] + 0.05 * y[299] * y[280:300].sum() + 1.5 * u[281] * u[300] + 0.01
     assert y[300] == pytest.approx(np.tanh(inside) + 0.2)
     assert y.max() < 1.2
@@ -203,7 +203,8 @@ def test_folds_of_a_sequence_are_stretches_that_share_no_input_with_those_that_t
     task = Task(np.zeros((200, 1)), np.arange(200.0), regression=True, memory=7)
     tested = np.zeros(200, dtype=int)
     for train, test in task.splits(4, washout=20):
-        rows, others = np.flatnonzero(test), np.flatnonzero(train)
+        rows = np.flatnonzero(test)
+        others = np.flatnonzero(train)
         assert np.array_equal(rows, np.arange(rows[0], rows[-1] + 1))
         reach = set(range(rows[0] - 7, rows[-1] + 1))
         assert not any(reach & set(range(row - 7, row + 1)) for row in others)
@@ -293,7 +294,8 @@ def test_the_transformer_goes_on_where_the_training_part_ended():
     from sklearn.model_selection import TimeSeriesSplit, cross_val_score
     from sklearn.pipeline import make_pipeline
 
-    task, system = narma(5, 2000, domain=(-1, 1)), EchoState(40, bias=0.3)
+    task = narma(5, 2000, domain=(-1, 1))
+    system = EchoState(40, bias=0.3)
     features = SystemFeatures(system, washout=300).fit(task.inputs[:1000])
     whole = system(task.inputs)
     assert_allclose(features.transform(task.inputs[1000:1100]), whole[1000:1100], atol=1e-6)

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-import infocap
-from infocap.estimators._evidence import gather
-from infocap.samples import Samples
-from infocap.samples import scan_columns as first_look
+from infocap.estimators import conclude, gather
+from infocap.samples import Samples, scan_columns
 
 
 def capacity(x, y):
@@ -34,20 +32,24 @@ def zero_capacity_bound(x, fourth_moments):
 
 
 def algorithm_1(x, targets, fourth_moments):
-    c, better = raw(x, targets), extrapolated(x, targets)
-    out = []
-    for value, fitted, bound in zip(c, better, zero_capacity_bound(x, fourth_moments), strict=True):
-        if value <= bound:
-            out.append(0.0)
+    capacities = []
+    for c_n, better, bound in zip(
+        raw(x, targets),
+        extrapolated(x, targets),
+        zero_capacity_bound(x, fourth_moments),
+        strict=True,
+    ):
+        if c_n <= bound:
+            capacities.append(0.0)
         else:
-            out.append(0.0 if fitted < 0 else fitted)
-    return np.array(out)
+            capacities.append(max(better, 0.0))
+    return np.array(capacities)
 
 
 def algorithm_2(x, targets):
-    better = extrapolated(x, targets)
-    smallest = min(better)
-    return np.array([0.0 if value < -smallest else value for value in better])
+    capacities = extrapolated(x, targets)
+    capacities[capacities < -capacities.min()] = 0.0
+    return capacities
 
 
 def with_constant(x):
@@ -57,7 +59,6 @@ def with_constant(x):
 def estimate_with(engine, u, x, basis, method="threshold-richardson", constant=True, **rows):
     """`infocap.estimate`, with the engine that goes through the rows in the hands of the test."""
     samples = Samples.of(u, x, basis, **rows)
-    look = first_look(samples, engine)
-    return infocap.estimators.conclude(
-        gather(samples.choose_preparation(look, constant), engine, look), method
-    )
+    statistics = scan_columns(samples, engine)
+    evidence = gather(samples.choose_preparation(statistics, constant), engine, statistics)
+    return conclude(evidence, method)

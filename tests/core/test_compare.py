@@ -1,6 +1,7 @@
 """Results side by side: the differences, how surely they are known, and what cannot be compared."""
 
 from dataclasses import replace
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,18 +16,19 @@ from infocap.errors import DataError, DataWarning, ParameterError
 BASIS = infocap.product_basis("legendre", 2, 5)
 ONE = infocap.theory.random_mixture(BASIS, n_active=10, n_readouts=6, noise=0.3, seed=1)
 OTHER = infocap.theory.random_mixture(BASIS, n_active=14, n_readouts=6, noise=0.6, seed=2)
-PAIRS = 60
+N_PAIRS = 60
 
 
 def run(system, seed, basis=BASIS, **options):
+    """The result for 512 random inputs."""
     u = infocap.draw(basis, 512, seed=seed, design="random")
     return infocap.estimate(u, system(u, seed=seed + 10_000), basis, **options)
 
 
-@pytest.fixture(scope="module")
-def pairs():
+@cache
+def pair(number):
     """Independent runs of two devices."""
-    return [(run(ONE, 2 * seed), run(OTHER, 2 * seed + 1)) for seed in range(PAIRS)]
+    return run(ONE, 2 * number), run(OTHER, 2 * number + 1)
 
 
 @pytest.fixture(autouse=True)
@@ -41,73 +43,89 @@ def fewest(share, tries):
 
 
 @pytest.mark.thorough
-def test_intervals_of_the_differences_cover_the_truth(pairs):
-    truth = OTHER.exact() - ONE.exact()
-    by_degree = np.bincount(BASIS.degrees, truth)
-    total, degrees = 0, np.zeros(BASIS.max_degree + 1)
-    for pair in pairs:
-        comparison = infocap.compare(*pair, names=["one", "other"])
-        row = comparison.totals().iloc[1]
-        total += row.difference_low <= truth.sum() <= row.difference_high
-        table = comparison.by_degree().query("device == 'other'")
-        reach = table.difference_high.to_numpy() - table.difference
-        degrees += np.abs(table.difference.to_numpy() - by_degree) <= reach.to_numpy() + 1e-9
-    assert total >= fewest(0.95, PAIRS)
-    assert degrees.min() >= fewest(0.95, PAIRS)
+def test_intervals_of_the_differences_cover_the_truth():
+    exact = OTHER.exact() - ONE.exact()
+    exact_by_degree = np.bincount(BASIS.degrees, exact)
+    n_totals_inside = 0
+    n_degrees_inside = np.zeros(BASIS.max_degree + 1)
+    for number in range(N_PAIRS):
+        comparison = infocap.compare(*pair(number), names=["one", "other"])
+        of_total = comparison.totals().iloc[1]
+        n_totals_inside += of_total.difference_low <= exact.sum() <= of_total.difference_high
+        of_degrees = comparison.by_degree().query("device == 'other'")
+        error = np.abs(of_degrees.difference.to_numpy() - exact_by_degree)
+        reach = (of_degrees.difference_high - of_degrees.difference).to_numpy()
+        n_degrees_inside += error <= reach + 1e-9
+    assert n_totals_inside >= fewest(0.95, N_PAIRS)
+    assert n_degrees_inside.min() >= fewest(0.95, N_PAIRS)
 
 
-def test_a_device_rarely_differs_from_itself(pairs):
+@pytest.mark.thorough
+def test_a_device_rarely_differs_from_itself():
     """At a rate of 5 % all pairs together have a few false alarms, whatever the number of functions."""
-    runs = [pair[0] for pair in pairs]
-    alarms = sum(
-        infocap.compare(a, b).functions().significant.any()
-        for a, b in zip(runs[::2], runs[1::2], strict=True)
-    )
-    assert alarms <= binom.ppf(0.999, len(runs) // 2, 0.05)
+    n_alarms = 0
+    for number in range(0, N_PAIRS, 2):
+        first, _ = pair(number)
+        second, _ = pair(number + 1)
+        n_alarms += infocap.compare(first, second).functions().significant.any()
+    assert n_alarms <= binom.ppf(0.999, N_PAIRS // 2, 0.05)
 
 
-def test_functions_that_differ_are_found(pairs):
-    truth = OTHER.exact() - ONE.exact()
-    table = infocap.compare(*pairs[0]).functions().query("device == 'device 2'").reset_index()
-    assert table.significant[np.abs(truth) > 0.3].all()
+def test_functions_that_differ_are_found():
+    exact = OTHER.exact() - ONE.exact()
+    functions = infocap.compare(*pair(0)).functions()
+    table = functions.query("device == 'device 2'").reset_index()
+    assert table.significant[np.abs(exact) > 0.3].all()
     assert list(table.name) == BASIS.labels
-    assert table.significant[truth == 0].sum() <= 1
+    assert table.significant[exact == 0].sum() <= 1
 
 
-def test_the_numbers_are_those_of_the_results(pairs):
-    a, b = pairs[0]
+def test_the_numbers_are_those_of_the_results():
+    a, b = pair(0)
     comparison = infocap.compare(a, b, names=["a", "b"])
     first, second = comparison.totals().itertuples()
-    assert (first.capacity, second.capacity) == (a.total, b.total)
+    assert first.capacity == a.total
+    assert second.capacity == b.total
     assert (first.low, first.high) == pytest.approx(a.total_interval())
     assert np.isnan(first.difference)
     assert second.difference == pytest.approx(b.total - a.total)
     error = np.hypot(a.total_standard_error, b.total_standard_error)
     assert second.difference_standard_error == pytest.approx(error)
     assert second.difference_high - second.difference == pytest.approx(ndtri(0.975) * error)
+
     functions = comparison.functions().query("device == 'b'")
     assert_allclose(functions.capacity, b.unbiased)
     assert_allclose(functions.difference, b.unbiased - a.unbiased)
-    assert comparison.by_degree().groupby("device").capacity.sum()["b"] == pytest.approx(
-        b.unbiased.sum()
-    )
+    sums_of_degrees = comparison.by_degree().groupby("device").capacity.sum()
+    assert sums_of_degrees["b"] == pytest.approx(b.unbiased.sum())
+
+
+def test_results_may_come_in_a_list():
+    a, b = pair(0)
     of_list = infocap.compare([a, b], names=["a", "b"])
-    assert of_list.totals().equals(comparison.totals())
+    assert of_list.totals().equals(infocap.compare(a, b, names=["a", "b"]).totals())
 
 
-def test_everything_fits_in_one_table(pairs):
-    table = infocap.compare(*pairs[0], pairs[1][0]).to_dataframe()
+def three_results():
+    a, b = pair(0)
+    c, _ = pair(1)
+    return a, b, c
+
+
+def test_everything_fits_in_one_table():
+    table = infocap.compare(*three_results()).to_dataframe()
     assert len(table) == 3 * (1 + 6 + len(BASIS))
     assert list(table.quantity.unique()) == ["total", "degree", "function"]
 
 
-def test_the_summary_says_what_differs(pairs):
-    text = repr(infocap.compare(*pairs[0], names=["fibre 5 m", "fibre 40 m"]))
-    difference = pairs[0][1].total - pairs[0][0].total
+def test_the_summary_says_what_differs():
+    a, b = pair(0)
+    text = repr(infocap.compare(a, b, names=["fibre 5 m", "fibre 40 m"]))
     assert text.startswith(
-        "Comparison of 2 results over 21 legendre functions of 2 inputs; ± reaches over the 95 % interval"
+        "Comparison of 2 results over 21 legendre functions of 2 inputs; "
+        "± reaches over the 95 % interval"
     )
-    assert f"{difference:+.2f}"[:5] in text
+    assert f"{b.total - a.total:+.2f}"[:5] in text
     assert " *\n" in text
     assert (
         "functions differ between fibre 5 m and fibre 40 m (at most 5 % of these by chance)" in text
@@ -115,24 +133,24 @@ def test_the_summary_says_what_differs(pairs):
     assert "check" not in text
 
 
-def test_three_devices_are_all_compared_with_the_first(pairs):
-    text = repr(infocap.compare(*pairs[0], pairs[1][0], names=["a", "b", "c"]))
+def test_three_devices_are_all_compared_with_the_first():
+    text = repr(infocap.compare(*three_results(), names=["a", "b", "c"]))
     assert "minus a" in text
     assert "b - a" in text
     assert "c - a" in text
 
 
-def test_other_degrees_are_cut_to_what_they_share(pairs):
+def test_other_degrees_are_cut_to_what_they_share():
     larger = run(ONE, 5, infocap.product_basis("legendre", 2, 7))
-    with pytest.warns(
-        DataWarning, match=r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"
-    ):
-        comparison = infocap.compare(larger, pairs[0][1], names=["a", "b"])
-    assert [len(one.basis) for one in comparison.results] == [21, 21]
+    _, smaller = pair(0)
+    message = r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"
+    with pytest.warns(DataWarning, match=message):
+        comparison = infocap.compare(larger, smaller, names=["a", "b"])
+    assert [len(result.basis) for result in comparison.results] == [21, 21]
     assert comparison.basis.labels == BASIS.labels
-    cut = larger.unbiased[[larger.basis.labels.index(label) for label in BASIS.labels]]
-    assert comparison.totals().capacity[0] == pytest.approx(cut.sum())
-    assert comparison.results[1] is pairs[0][1]
+    places = [larger.basis.labels.index(label) for label in BASIS.labels]
+    assert comparison.totals().capacity[0] == pytest.approx(larger.unbiased[places].sum())
+    assert comparison.results[1] is smaller
     assert "only the 21 in common are compared" in repr(comparison)
 
 
@@ -141,64 +159,76 @@ def test_other_degrees_are_cut_to_what_they_share(pairs):
     (infocap.product_basis("legendre", 2, 5, domain=(0, 1)), r"2 inputs, legendre \(uniform\) on \[0, 1\]"),
     (infocap.product_basis("legendre", 3, 3), r"3 inputs, legendre \(uniform\) on \[-1, 1\]"),
 ])  # fmt: skip
-def test_other_inputs_cannot_be_compared(basis, named, pairs):
+def test_other_inputs_cannot_be_compared(basis, named):
+    result, _ = pair(0)
     other = infocap.probe(lambda u: np.tanh(u), basis, 512, seed=0, method="raw")
     message = rf"a is about 2 inputs, legendre \(uniform\) on \[-1, 1\], b about .*{named}.* estimate both"
     with pytest.raises(DataError, match=message):
-        infocap.compare(pairs[0][0], other, names=["a", "b"])
+        infocap.compare(result, other, names=["a", "b"])
 
 
-def test_without_error_bars_there_is_a_difference_but_no_interval(pairs):
-    bare = run(OTHER, 3, method="threshold-richardson")
-    with pytest.warns(DataWarning) as caught:
-        comparison = infocap.compare(pairs[0][0], bare)
-    said = [str(one.message) for one in caught]
-    assert said == list(comparison.checks)
-    assert (
-        "no error bars for device 2 (threshold-richardson), so no intervals of the differences"
-        in said[0]
-    )
-    assert "different methods (control-variate, threshold-richardson)" in said[1]
+def test_without_error_bars_there_is_a_difference_but_no_interval():
+    with_errors, _ = pair(0)
+    without_errors = run(OTHER, 3, method="threshold-richardson")
+    with pytest.warns(DataWarning) as warned:
+        comparison = infocap.compare(with_errors, without_errors)
+    messages = [str(warning.message) for warning in warned]
+    assert messages == list(comparison.checks)
+    words = "no error bars for device 2 (threshold-richardson), so no intervals of the differences"
+    assert words in messages[0]
+    assert "different methods (control-variate, threshold-richardson)" in messages[1]
     row = comparison.totals().iloc[1]
-    assert row.difference == pytest.approx(bare.total - pairs[0][0].total)
+    assert row.difference == pytest.approx(without_errors.total - with_errors.total)
     assert np.isnan(row.difference_low)
     assert not comparison.functions().significant.any()
     assert "without error bars nobody can say which functions differ" in repr(comparison)
 
 
-@pytest.mark.parametrize(("given", "names", "message"), [
-    (1, None, "two results or more; got 1"),
-    (2, ["a"], "must be 2 different names"),
-    (2, ["a", "a"], "must be 2 different names"),
-    (2, "ab", "must be 2 different names"),
-])  # fmt: skip
-def test_plain_mistakes_of_the_call(given, names, message, pairs):
+@pytest.mark.parametrize(
+    ("n_results", "names", "message"),
+    [
+        (1, None, "two results or more; got 1"),
+        (2, ["a"], "must be 2 different names"),
+        (2, ["a", "a"], "must be 2 different names"),
+        (2, "ab", "must be 2 different names"),
+    ],
+)
+def test_wrong_numbers_of_results_and_names_are_refused(n_results, names, message):
     with pytest.raises(ParameterError, match=message):
-        infocap.compare(*pairs[0][:given], names=names)
+        infocap.compare(*pair(0)[:n_results], names=names)
+
+
+def test_a_file_is_no_result():
+    result, _ = pair(0)
     with pytest.raises(ParameterError, match=r"'a\.nc' is not a CapacityResult; load_result"):
-        infocap.compare("a.nc", pairs[0][0])
+        infocap.compare("a.nc", result)
 
 
-def test_bars_of_a_comparison_are_its_degrees(pairs):
-    comparison = infocap.compare(*pairs[0], names=["a", "b"])
+def test_bars_of_a_comparison_are_its_degrees():
+    a, b = pair(0)
+    comparison = infocap.compare(a, b, names=["a", "b"])
     ax = infocap.plot.compare(comparison)
-    bars = [one for one in ax.containers if hasattr(one, "patches")]
+    bars_of_a, bars_of_b = (group for group in ax.containers if hasattr(group, "patches"))
     table = comparison.by_degree()
-    for name, drawn in zip("ab", bars, strict=True):
-        assert_allclose(
-            [bar.get_height() for bar in drawn], np.maximum(table[table.device == name].capacity, 0)
-        )
-    left, right = (bars[k][0].get_x() + bars[k][0].get_width() / 2 for k in (0, 1))
-    assert left == pytest.approx(-right)  # a group stands around its degree
+    for name, bars in (("a", bars_of_a), ("b", bars_of_b)):
+        heights = [bar.get_height() for bar in bars]
+        assert_allclose(heights, np.maximum(table[table.device == name].capacity, 0))
+    first_of_a = bars_of_a[0]
+    first_of_b = bars_of_b[0]
+    centre_of_a = first_of_a.get_x() + first_of_a.get_width() / 2
+    centre_of_b = first_of_b.get_x() + first_of_b.get_width() / 2
+    assert centre_of_a == pytest.approx(-centre_of_b)  # a group stands around its degree
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert (
-        labels[0]
-        == f"a: {pairs[0][0].total:.3f} ± {1.96 * pairs[0][0].total_standard_error:.3f} of 7"
-    )
-    figure, given = plt.subplots()
-    assert infocap.plot.compare(*pairs[0], names=["a", "b"], ax=given) is given
-    assert len(given.containers) == len(ax.containers)
-    assert given.figure is figure
+    assert labels[0] == f"a: {a.total:.3f} ± {1.96 * a.total_standard_error:.3f} of 7"
+
+
+def test_results_are_drawn_as_their_comparison_is_and_into_given_axes():
+    comparison = infocap.compare(*pair(0), names=["a", "b"])
+    n_containers = len(infocap.plot.compare(comparison).containers)
+    figure, ax = plt.subplots()
+    assert infocap.plot.compare(*pair(0), names=["a", "b"], ax=ax) is ax
+    assert len(ax.containers) == n_containers
+    assert ax.figure is figure
 
 
 def test_growth_draws_the_totals_against_n():
@@ -206,13 +236,13 @@ def test_growth_draws_the_totals_against_n():
     recording = infocap.Recording(u, ONE(u, seed=2), np.arange(512), repeats=ONE(u, seed=3))
     result = infocap.estimate(recording, basis=BASIS)
     ax = infocap.plot.growth(result)
-    known = result.growth
-    line = next(one for one in ax.lines if one.get_label() == "total capacity")
-    assert tuple(line.get_xdata()) == known.n_samples
-    assert_allclose(line.get_ydata(), known.total)
+    growth = result.growth
+    line = next(line for line in ax.lines if line.get_label() == "total capacity")
+    assert tuple(line.get_xdata()) == growth.n_samples
+    assert_allclose(line.get_ydata(), growth.total)
     band = ax.collections[0].get_paths()[0].vertices
-    highest = np.max(np.array(known.total) + ndtri(0.975) * np.array(known.standard_error))
-    assert band[:, 1].max() == pytest.approx(highest)
+    upper_ends = np.array(growth.total) + ndtri(0.975) * np.array(growth.standard_error)
+    assert band[:, 1].max() == pytest.approx(upper_ends.max())
     assert ax.get_xscale() == "log"
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [
@@ -221,14 +251,20 @@ def test_growth_draws_the_totals_against_n():
         "maximum, 7",
         f"what noise allows, {result.noise_limited_total:.1f}",
     ]
-    bare = replace(result, noise_limited_total=None, growth=replace(known, standard_error=None))
-    plain = infocap.plot.growth(bare)
-    assert not plain.collections
-    assert len(plain.lines) == 2
 
 
-def test_growth_of_a_result_without_it_says_what_to_do(pairs):
-    with pytest.raises(
-        ParameterError, match=r"no growth with the number of samples.*infocap\.estimate"
-    ):
-        infocap.plot.growth(pairs[0][0])
+def test_growth_without_errors_and_repeats_is_two_lines():
+    u = infocap.draw(BASIS, 512, seed=1)
+    recording = infocap.Recording(u, ONE(u, seed=2), np.arange(512))
+    result = infocap.estimate(recording, basis=BASIS)
+    without_errors = replace(result, growth=replace(result.growth, standard_error=None))
+    ax = infocap.plot.growth(without_errors)
+    assert not ax.collections
+    assert len(ax.lines) == 2
+
+
+def test_growth_of_a_result_without_it_says_what_to_do():
+    result, _ = pair(0)
+    message = r"no growth with the number of samples.*infocap\.estimate"
+    with pytest.raises(ParameterError, match=message):
+        infocap.plot.growth(result)

@@ -90,7 +90,7 @@ FAMILIES = [
 
 @pytest.mark.parametrize("basis", FAMILIES, ids=repr)
 @pytest.mark.parametrize("fit", ["auto", "least-squares"])
-def test_any_basis_will_do(basis, fit):
+def test_capacities_in_the_span_of_any_basis_are_exact(basis, fit):
     n_active = min(6, len(basis))
     system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=3, seed=2)
     result = infocap.probe(system, basis, 2048, seed=1, method_options={"fit": fit})
@@ -99,7 +99,7 @@ def test_any_basis_will_do(basis, fit):
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")  # those of Algorithm 1
 @DESIGNS
-def test_much_closer_than_algorithm_1(design):
+def test_capacities_and_total_are_much_closer_than_those_of_algorithm_1(design):
     system = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise=0.1, seed=1)
     exact = system.exact()
 
@@ -134,7 +134,7 @@ def test_capacities_and_total_are_unbiased(design, fit):
 
 @pytest.mark.thorough
 @DESIGNS
-def test_error_bars_cover(design):
+def test_error_bars_hold_as_often_as_they_say(design):
     """95 % intervals of the active capacities and of the total, over 40 data sets."""
     results = forty_data_sets(design)
     is_inside = capacities_in_interval(results, EXACT)
@@ -172,7 +172,7 @@ class Comparators:
 
 @pytest.mark.thorough
 @DESIGNS
-def test_error_bars_cover_what_no_fit_reaches(design):
+def test_error_bars_hold_for_what_no_fit_reaches(design):
     """The fit leaves steps, which are no polynomials."""
     basis = infocap.product_basis("legendre", 2, 5)
     system = Comparators()
@@ -182,6 +182,7 @@ def test_error_bars_cover_what_no_fit_reaches(design):
     assert totals_in_interval(results, exact).mean() > LEAST_COVERAGE_OF_40
 
 
+@pytest.mark.thorough
 @DESIGNS
 def test_false_discoveries_stay_below_the_stated_rate(design):
     is_active = EXACT > 1e-9
@@ -213,6 +214,7 @@ def test_noise_alone_shows_nothing_at_the_stated_rate(fit):
         assert is_share(p < level, level)
 
 
+@pytest.mark.thorough
 def test_p_values_of_zeros_are_uniform():
     is_zero = EXACT < 1e-9
     p = np.concatenate([result.p_value[is_zero] for result in forty_data_sets("random")])
@@ -247,7 +249,7 @@ def test_options_without_meaning_are_refused(options, message):
     seed=st.integers(0, 99),
 )
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-def test_never_outside_what_is_possible(n, n_readouts, noise, seed):
+def test_answers_stay_inside_what_is_possible(n, n_readouts, noise, seed):
     system = infocap.systems.RandomFeatures(2, n_readouts, noise=noise, seed=seed)
     u = infocap.draw(BASIS, n, design="random", seed=seed)
     result = infocap.estimate(u, system(u, seed=seed), BASIS)
@@ -263,7 +265,7 @@ def test_never_outside_what_is_possible(n, n_readouts, noise, seed):
 @pytest.mark.filterwarnings(
     "ignore:the total's error bar rests on", "ignore:44 samples are few for 11 readouts"
 )
-def test_fewer_samples_than_functions():
+def test_fewer_samples_than_functions_are_better_fitted_than_not():
     with pytest.warns(DataWarning, match="44 samples are few for 45 functions") as warned:
         result = measured(44, design="random")
     assert not any("the fit is unstable" in str(warning.message) for warning in warned)
@@ -309,7 +311,7 @@ def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, fit):
     assert result.total_standard_error == pytest.approx(expected.total_standard_error, abs=1e-10)
 
 
-def test_a_condition_number_of_1e10():
+def test_a_condition_number_of_1e10_does_no_harm():
     """Pairs of readouts that differ by 1e-10: what the difference computes is found all the same."""
     basis = infocap.product_basis("legendre", 2, 4)
     system = infocap.theory.random_mixture(basis, n_active=12, n_readouts=8, seed=3)
@@ -333,10 +335,12 @@ def test_functions_that_are_no_controls_are_reported_all_the_same():
         assert np.all(result.standard_error[1:] > 0)
         assert result.total == pytest.approx(result.capacity.sum())
         assert abs(result.total - exact.sum()) < 3 * result.total_standard_error
-    error = root_mean_square([result.capacity - exact for result in all_are_controls])
-    assert root_mean_square([one.capacity - exact for one in some_are_controls]) < 2.5 * error
+    error_with_all = root_mean_square([result.capacity - exact for result in all_are_controls])
+    error_with_some = root_mean_square([result.capacity - exact for result in some_are_controls])
+    assert error_with_some < 2.5 * error_with_all
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_functions_beyond_the_basis_do_not_lower_the_total():
     """Half of the power lies in degrees 3 and 4, more functions than can be fitted with 512 samples."""
@@ -346,16 +350,19 @@ def test_functions_beyond_the_basis_do_not_lower_the_total():
     weights = np.zeros((8, len(wide)))
     inside = generator.choice(len(basis), 20, replace=False)
     outside = generator.choice(np.arange(len(basis), len(wide)), 20, replace=False)
-    weights[:, inside], weights[:, outside] = generator.standard_normal((2, 8, 20))
+    weights_inside, weights_outside = generator.standard_normal((2, 8, 20))
+    weights[:, inside] = weights_inside
+    weights[:, outside] = weights_outside
     # The functions are orthonormal, so the readouts' space is that of the weights and the constant.
-    frame = np.linalg.qr(np.vstack([np.eye(1, len(wide)), weights]).T)[0]
+    constant = np.eye(1, len(wide))
+    frame, _ = np.linalg.qr(np.vstack([constant, weights]).T)
     exact = np.sum(frame[: len(basis)] ** 2, axis=1)
 
     results = many(20, 512, "sobol", lambda u, seed: wide(u) @ weights.T, basis)
     error_bar = np.mean([result.total_standard_error for result in results])
     assert abs(np.mean([result.total for result in results]) - exact.sum()) < error_bar
     coverage = totals_in_interval(results, exact).mean()
-    assert coverage > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 20)
+    assert coverage > 0.95 - 3 * np.sqrt(0.95 * 0.05 / len(results))
 
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
@@ -366,10 +373,10 @@ def test_the_constant_is_known_exactly(n):
     assert result.standard_error[0] == 0
 
 
-def test_lists_will_do():
-    again = MIXTURE(U, seed=5)
-    from_arrays = infocap.estimate(U, X, BASIS, repeats=again)
-    from_lists = infocap.estimate(U.tolist(), X.tolist(), BASIS, repeats=again.tolist())
+def test_lists_do_as_well_as_arrays():
+    repeats = MIXTURE(U, seed=5)
+    from_arrays = infocap.estimate(U, X, BASIS, repeats=repeats)
+    from_lists = infocap.estimate(U.tolist(), X.tolist(), BASIS, repeats=repeats.tolist())
     assert from_lists.noise_limited_total == pytest.approx(from_arrays.noise_limited_total)
 
 
@@ -491,10 +498,10 @@ def with_repeats():
 def test_repeats_tell_noise_from_functions_outside_the_basis():
     exact = WIDE_MIXTURE.exact()
     result = with_repeats()
-    inside = exact[: len(BASIS)].sum()
-    assert abs(result.total - inside) < 4 * result.total_standard_error
-    off = result.noise_limited_total - exact.sum()
-    assert abs(off) < 4 * result.noise_limited_standard_error
+    error = result.total - exact[: len(BASIS)].sum()
+    assert abs(error) < 4 * result.total_standard_error
+    error_of_limit = result.noise_limited_total - exact.sum()
+    assert abs(error_of_limit) < 4 * result.noise_limited_standard_error
 
 
 def test_what_noise_allows_is_shown_and_saved(tmp_path):
@@ -502,15 +509,15 @@ def test_what_noise_allows_is_shown_and_saved(tmp_path):
     line = next(line for line in repr(result).splitlines() if "that noise allows" in line)
     assert line.strip().startswith(f"found {result.total:.3f} ± ")
     assert line.endswith("that noise allows, of 11")
-    saved = infocap.load_result(result.save(tmp_path / "result.nc"))
-    assert saved.noise_limited_total == result.noise_limited_total
-    assert_allclose(saved.unbiased, result.unbiased)
+    loaded = infocap.load_result(result.save(tmp_path / "result.nc"))
+    assert loaded.noise_limited_total == result.noise_limited_total
+    assert_allclose(loaded.unbiased, result.unbiased)
 
 
 def test_some_rows_may_be_repeated():
     u, x, again = repeated_measurement()
-    some = np.where(np.arange(2048)[:, None] < 512, again, np.nan)
-    result = infocap.estimate(u, x, BASIS, repeats=some)
+    is_repeated = np.arange(2048)[:, None] < 512
+    result = infocap.estimate(u, x, BASIS, repeats=np.where(is_repeated, again, np.nan))
     error = result.noise_limited_standard_error
     assert error > with_repeats().noise_limited_standard_error
     assert abs(result.noise_limited_total - WIDE_MIXTURE.exact().sum()) < 4 * error
@@ -571,7 +578,8 @@ def test_the_papers_validation_with_noise(design):
 
     def errors(method):
         """Root mean square errors of capacities and of totals."""
-        of_capacities, of_totals = [], []
+        of_capacities = []
+        of_totals = []
         for seed in range(8):
             system = infocap.theory.random_mixture(
                 basis, n_active=200, n_readouts=71, noise=0.3, seed=seed
@@ -591,5 +599,7 @@ def test_the_papers_validation_with_noise(design):
 def test_few_samples_do_not_let_rounding_choose():
     u = infocap.draw(BASIS, 64, seed=1)
     x = infocap.systems.RandomFeatures(2, 10, noise=0.01)(u, seed=1)
-    totals = [infocap.estimate(u, y, BASIS).total for y in (x, 3.7 * x + 2, x * (1 + 1e-15))]
-    assert_allclose(totals, totals[0], rtol=1e-9)
+    expected = infocap.estimate(u, x, BASIS).total
+    for rounded_otherwise in (3.7 * x + 2, x * (1 + 1e-15)):
+        total = infocap.estimate(u, rounded_otherwise, BASIS).total
+        assert total == pytest.approx(expected, rel=1e-9)

@@ -142,8 +142,18 @@ def test_estimates_agree_with_those_of_numpy(method, constant, to_device):
         assert_allclose(result.capacity, expected.capacity, rtol=1e-10, atol=1e-12)
         assert isinstance(result.capacity, np.ndarray)
         assert result.rank == expected.rank
-        first_input = expected.capacity_of(lambda v: v[:, 0])
-        assert result.capacity_of(lambda v: v[:, 0]) == pytest.approx(first_input, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["threshold-richardson", "control-variate"])
+def test_capacities_of_targets_agree_with_those_of_numpy(method, to_device):
+    expected = infocap.estimate(U, X, BASIS, method=method)
+    result = infocap.estimate(to_device(U), to_device(X), BASIS, method=method)
+
+    def first_input(u):
+        return u[:, 0]
+
+    expected_capacity = expected.capacity_of(first_input)
+    assert result.capacity_of(first_input) == pytest.approx(expected_capacity, abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")

@@ -11,16 +11,19 @@ from infocap.errors import DataError, DataWarning, ParameterError
 def factors(rank, strength, seed, n=600, k=24):
     """Orthogonal factors, each `strength` times as strong as the noise of standard deviation 1."""
     generator = np.random.default_rng([rank, seed])
-    loadings = np.linalg.qr(generator.standard_normal((k, max(rank, 1))))[0].T[:rank]
+    frame, _ = np.linalg.qr(generator.standard_normal((k, max(rank, 1))))
+    loadings = frame[:, :rank].T
     signal = strength * generator.standard_normal((n, rank)) @ loadings
     return signal + generator.standard_normal((n, k))
 
 
 @pytest.mark.parametrize(
-    ("rank", "strength"), [(1, 3), (2, 3), (7, 3), (12, 3), (1, 10), (7, 10), (20, 10), (20, 1000)]
+    ("strength", "ranks"), [(3, (1, 2, 7, 12)), (10, (1, 7, 20)), (1000, (20,))]
 )
-def test_the_indicator_finds_the_rank(rank, strength):
-    assert [indicator(factors(rank, strength, seed)).n_factors for seed in range(20)] == [rank] * 20
+def test_the_indicator_finds_the_rank(strength, ranks):
+    for rank in ranks:
+        for seed in range(20):
+            assert indicator(factors(rank, strength, seed)).n_factors == rank
 
 
 def test_a_factor_counts_when_it_is_five_times_as_large_as_the_noise():
@@ -32,28 +35,28 @@ def test_a_factor_counts_when_it_is_five_times_as_large_as_the_noise():
 
 def test_the_values_are_the_formula_of_the_paper():
     x = factors(4, 5.0, seed=0, n=50, k=6)
-    found = indicator(x)
+    result = indicator(x)
     eigenvalues = np.sort(np.linalg.eigvalsh(x.T @ x))[::-1]
-    assert_allclose(found.eigenvalues, eigenvalues, rtol=1e-10)
+    assert_allclose(result.eigenvalues, eigenvalues, rtol=1e-10)
     for kappa in range(1, 6):
         error = np.sqrt(eigenvalues[kappa:].sum() / (50 * (6 - kappa)))
-        assert found.values[kappa - 1] == pytest.approx(error / (6 - kappa) ** 2, rel=1e-10)
+        assert result.values[kappa - 1] == pytest.approx(error / (6 - kappa) ** 2, rel=1e-10)
 
 
 @pytest.mark.parametrize("strength", [0.0, 30.0])
 def test_noise_alone_and_full_rank_have_no_minimum(strength):
     for seed in range(20):
-        found = indicator(factors(24, strength, seed))
-        assert found.n_factors is None
-        assert "no minimum, so no number of factors" in repr(found)
-        assert "no minimum between 1 and K - 2 = 22" in found.checks[0]
+        result = indicator(factors(24, strength, seed))
+        assert result.n_factors is None
+        assert "no minimum, so no number of factors" in repr(result)
+        assert "no minimum between 1 and K - 2 = 22" in result.checks[0]
 
 
 def test_a_spectrum_that_falls_to_the_last_readout_has_no_minimum():
     x = factors(0, 0.0, seed=0, k=6) * 10.0 ** -np.arange(0, 12, 2)
-    found = indicator(x)
-    assert found.n_factors is None
-    assert "falls to the end" in found.checks[0]
+    result = indicator(x)
+    assert result.n_factors is None
+    assert "falls to the end" in result.checks[0]
 
 
 def test_once_in_units_of_the_noise_the_scale_of_a_readout_does_not_matter():
@@ -79,9 +82,9 @@ def test_the_mean_of_the_readouts_is_a_factor():
 def test_the_lowest_minimum_counts_where_a_strong_factor_stands_before_many_equal_ones():
     """The paper's minimum is after the first factor here, although what is left there is far from noise."""
     for seed in range(5):
-        found = indicator(factors(16, 10.0, seed) + 100)
-        assert found.n_factors == 1
-        assert np.argmin(found.values) == 0
+        result = indicator(factors(16, 10.0, seed) + 100)
+        assert result.n_factors == 1
+        assert np.argmin(result.values) == 0
 
 
 def test_the_noise_scale_is_the_standard_deviation():

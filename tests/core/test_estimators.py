@@ -29,7 +29,7 @@ def data(n, noise=0.1, design="sobol"):
 
 @pytest.mark.parametrize("n", [256, 255, 101])
 @pytest.mark.parametrize("constant", [True, False])
-def test_agree_with_plain_loops(n, constant):
+def test_estimators_agree_with_plain_loops(n, constant):
     u, x = data(n, design="random")
     targets = BASIS(u)
     readouts = reference.with_constant(x) if constant else x
@@ -44,7 +44,7 @@ def test_agree_with_plain_loops(n, constant):
         assert_allclose(result.total, capacity.sum(), atol=1e-9)
 
 
-def test_agree_with_plain_loops_at_two_inputs_and_degree_14(device):
+def test_algorithm_1_agrees_with_plain_loops_at_two_inputs_and_degree_14(device):
     basis, u, x = device
     u, x = u[:1024], x[:1024]
     result = infocap.estimate(u, x, basis, method="threshold-richardson")
@@ -229,7 +229,7 @@ def test_wrong_methods_and_options_are_refused_by_name(options, message):
         infocap.estimate(u, x, BASIS, **options)
 
 
-def test_conclude_wants_evidence():
+def test_conclude_refuses_what_is_no_evidence():
     with pytest.raises(ParameterError, match="must come from infocap"):
         infocap.estimators.conclude(3)
 

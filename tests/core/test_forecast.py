@@ -1,6 +1,5 @@
-"""What N samples will tell: the formula against simulations, its bounds, and what the command says."""
+"""What N samples will tell: the formula against simulations, and its bounds."""
 
-import sys
 import warnings
 from dataclasses import replace
 
@@ -11,10 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import infocap
-from infocap._formatting import with_error
 from infocap.errors import DataError, ParameterError
-from infocap.lab import Plan
-from infocap.lab.cli import run
 from infocap.theory import forecast, forecast_from
 from infocap.theory._forecast import Spectrum, _largest_transition, scatter
 
@@ -34,11 +30,11 @@ def errors_of_the_total(system, n_samples, count, **options):
     exact = system.exact().sum()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        found = [
+        results = [
             infocap.probe(system, system.basis, n_samples, seed=seed, **options)
             for seed in range(count)
         ]
-    return np.array([one.total - exact for one in found]), found
+    return np.array([result.total - exact for result in results]), results
 
 
 def agrees(measured, expected, count, factor):
@@ -60,6 +56,7 @@ def test_the_scatter_of_the_total_is_that_of_the_formula(noise, n):
     assert agrees(errors.std(ddof=1), expected, count, factor=1.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 def test_the_error_lies_in_the_range_foreseen_from_the_total_alone(noise):
     count = 30
@@ -70,6 +67,7 @@ def test_the_error_lies_in_the_range_foreseen_from_the_total_alone(noise):
     assert expected.low / chance < np.sqrt(np.mean(errors**2)) < expected.high * chance
 
 
+@pytest.mark.thorough
 def test_a_pilot_foretells_the_error_of_a_longer_run_within_a_factor_of_two():
     count = 20
     system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=0.5, seed=5)
@@ -87,29 +85,30 @@ def test_the_error_of_other_devices_lies_below_the_high_end(n_samples, design):
     count = 30
     basis = infocap.product_basis("legendre", 2, 10)
     system = infocap.systems.RandomFeatures(2, 40, gain=2.0, noise=0.02, seed=6)
-    nodes, weights = basis.quadrature(60)
-    root = np.sqrt(weights)[:, None]
-    x = np.vstack(
-        [
-            root * np.column_stack([np.ones(len(nodes)), system_without_noise(system)(nodes)]),
-            np.eye(41),
-        ]
-    )
-    x[len(nodes) :] *= np.concatenate([[0.0], np.full(40, system.noise)])
-    frame = np.linalg.qr(x)[0][: len(nodes)]
-    exact = np.sum((frame.T @ (root * basis(nodes))) ** 2)
+    exact = exact_total(system, basis)
     expected = forecast(basis, 40, unexplained=1 - exact / 41).at(n_samples)
+    errors = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        errors = np.array([
-            infocap.probe(system, basis, n_samples, seed=seed, design=design).total - exact for seed in range(count)
-        ])  # fmt: skip
+        for seed in range(count):
+            result = infocap.probe(system, basis, n_samples, seed=seed, design=design)
+            errors.append(result.total - exact)
     chance = 1 + 4 / np.sqrt(2 * count)
-    assert expected.low / (2 * chance) < np.sqrt(np.mean(errors**2)) < expected.high * chance
+    root_mean_square = np.sqrt(np.mean(np.square(errors)))
+    assert expected.low / (2 * chance) < root_mean_square < expected.high * chance
 
 
-def system_without_noise(system):
-    return replace(system, noise=0.0)
+def exact_total(system, basis):
+    """The total of random features with noise, by quadrature."""
+    nodes, weights = basis.quadrature(60)
+    without_noise = replace(system, noise=0.0)
+    x = np.column_stack([np.ones(len(nodes)), without_noise(nodes)])
+    weighted = np.sqrt(weights)[:, None] * x
+    noise = system.noise * np.eye(41)
+    noise[0, 0] = 0.0  # the constant has none
+    frame, _ = np.linalg.qr(np.vstack([weighted, noise]))
+    projection = frame[: len(nodes)].T @ (np.sqrt(weights)[:, None] * basis(nodes))
+    return np.sum(projection**2)
 
 
 @given(
@@ -187,111 +186,3 @@ def test_a_pilot_that_says_nothing_is_refused():
         forecast_from(replace(result, basis=BASIS))
     with pytest.raises(DataError, match="estimated by 'raw'"):
         forecast_from(replace(result, method="raw", total_standard_error=None))
-
-
-def call(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["infocap", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        run()
-    return ended.value.code or 0
-
-
-SIZE = ["plan", "--n-inputs", "2", "--max-degree", "8"]
-
-
-def test_the_command_says_how_many_samples_and_writes_the_plan(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    wish = [*SIZE, "--n-readouts", "20", "--error", "0.2"]
-    assert call(monkeypatch, *wish, "-o", "plan.toml") == 0
-    said = capsys.readouterr().out
-    n = forecast(BASIS, 20).samples_needed(0.2)
-    assert f"Take {n} samples" in said
-    assert "Assumed: half of the readouts" in said
-    assert Plan.load("plan.toml").n_samples == n
-
-
-def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    plan = Plan(n_inputs=2, max_degree=8, n_samples=256, seed=1, repeat_every=4)
-    system = infocap.theory.random_mixture(BASIS, n_active=25, n_readouts=15, noise=0.5, seed=5)
-    recording = infocap.Recording(
-        plan.inputs,
-        system(plan.inputs, seed=1),
-        design_index=range(256),
-        metadata={"plan": plan.to_dict()},
-    )
-    result = infocap.estimate(recording, basis=BASIS)
-    result.save("result.nc")
-    n = forecast_from(result).samples_needed(0.1)
-    assert (
-        call(monkeypatch, "plan", "--pilot", "result.nc", "--error", "0.1", "-o", "again.toml") == 0
-    )
-    said = capsys.readouterr().out
-    assert f"Take {n} samples" in said
-    least = infocap.theory.efficiency_bound(result).samples_needed(0.1)
-    assert f"any method would need is about {least}, by" in " ".join(said.split())
-    assert f"total {with_error(result.total, result.total_standard_error)} of" in said
-    assert said.count("warning of the pilot") == len(result.warnings)
-    again = Plan.load("again.toml")
-    assert (again.n_samples, again.repeat_every, again.blocks) == (n, 4, n // 64)
-    assert np.array_equal(again.inputs[:256], plan.inputs)
-
-
-def test_the_command_tells_of_a_plan_with_weights(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    asked = [
-        "plan",
-        "--n-inputs",
-        "2",
-        "--max-degree",
-        "8",
-        "--n-samples",
-        "512",
-        "-o",
-        "plan.toml",
-    ]
-    assert call(monkeypatch, *asked) == 0
-    assert "weights" not in capsys.readouterr().out
-    assert call(monkeypatch, *asked, "--family", "hermite", "--force") == 0
-    assert "few samples would decide" in " ".join(capsys.readouterr().out.split())
-    assert Plan.load("plan.toml").weighted
-
-
-def test_a_pilot_without_a_plan_is_not_extended(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    basis = infocap.product_basis("legendre", 2, 3, domain=(0, 5))
-    infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=1).save("result.nc")
-    assert (
-        call(monkeypatch, "plan", "--pilot", "result.nc", "--error", "0.1", "-o", "plan.toml") == 2
-    )
-    said = capsys.readouterr()
-    assert "10 functions: 2 inputs, degree 3" in said.out
-    assert "has no plan that could be extended" in said.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (SIZE, 2, "give --n-samples, or --error"),
-        ([*SIZE, "--n-samples", "64", "--error", "1", "-o", "plan.toml"], 2, "one of the two"),
-        ([*SIZE, "--n-samples", "64"], 2, "-o plan.toml"),
-        ([*SIZE, "--error", "1"], 2, "--error needs --n-readouts"),
-        ([*SIZE, "--error", "0", "--n-readouts", "5"], 2, "--error 0.0 must be a positive number"),
-        ([*SIZE, "--error", "1e-7", "--n-readouts", "5"], 2, "more than 16,777,216 samples"),
-        ([*SIZE, "--error", "1", "--n-readouts", "0"], 2, "--n-readouts 0 must be"),
-        (["plan", "--n-inputs", "2", "--error", "1", "--n-readouts", "5"], 2, "--max-degree is missing"),
-        (["plan", "--pilot", "none.nc", "--error", "1"], 3, "none.nc"),
-        (["plan", "--pilot", "run.db", "--error", "1"], 3, "`infocap estimate run.db -o result.nc` makes one"),
-        (["plan", "--pilot", "none.nc", "--error", "1", "--max-degree", "6"], 2, "--max-degree 6 is known from the pilot"),
-        (["plan", "--pilot", "none.nc", "--error", "1", "--n-readouts", "5"], 2, "--n-readouts 5 is known from the pilot"),
-        ([*SIZE, "--n-samples", "64", "--n-readouts", "5", "-o", "plan.toml"], 2, "--n-readouts 5 goes with --error"),
-    ],
-)  # fmt: skip
-def test_mistakes_are_one_line_and_an_exit_code(
-    arguments, code, message, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    assert call(monkeypatch, *arguments) == code
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1

@@ -154,7 +154,8 @@ def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(
 
 
 def test_coordinates_are_those_of_the_projection(rng):
-    x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 3))
+    x = rng.normal(size=(100, 4))
+    y = rng.normal(size=(100, 3))
     summary = summarise(x, y)
     fit = x @ np.linalg.lstsq(x, y, rcond=None)[0]
     inside = coordinates(summary, span(summary))

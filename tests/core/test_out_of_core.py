@@ -15,12 +15,12 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import ParameterError
-from infocap.estimators._cost import parse_memory_limit as byte_count
-from infocap.samples import Engine, Samples, Table
-from infocap.samples import omit_missing_rows as without_gaps
+from infocap.estimators._cost import parse_memory_limit
+from infocap.samples import Engine, Samples, Table, omit_missing_rows
 
 BASIS = infocap.product_basis("legendre", 3, 4)
-N, K = 6001, 12
+N = 6001
+K = 12
 METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
 
 
@@ -167,7 +167,7 @@ def test_each_chunk_of_a_file_is_read_once_a_pass():
     samples = Samples.of(U, SourceInChunks(), BASIS)
     ranges_read.clear()
     bytes_per_row = 8 * (K + 3)
-    without_gaps(samples, Engine(chunk_bytes=1500 * bytes_per_row, share_rows=300))
+    omit_missing_rows(samples, Engine(chunk_bytes=1500 * bytes_per_row, share_rows=300))
     starts = [start for start, _ in ranges_read]
     assert starts == list(range(0, N, 1400))  # as many whole chunks as fit into 1500 rows
     assert sum(stop - start for start, stop in ranges_read) == N
@@ -184,7 +184,7 @@ MEMORY_LIMITS = [
 
 @pytest.mark.parametrize(("memory_limit", "n_bytes"), MEMORY_LIMITS)
 def test_a_memory_limit_is_understood(memory_limit, n_bytes):
-    assert byte_count(memory_limit) == n_bytes
+    assert parse_memory_limit(memory_limit) == n_bytes
 
 
 NO_MEMORY_LIMITS = ["much", "-1GB", "1GX", True, 0, "10", -5, float("nan")]
@@ -198,7 +198,8 @@ def test_a_memory_limit_that_means_nothing_is_refused(memory_limit):
 
 def test_what_cannot_fit_is_refused_with_what_would():
     large = infocap.product_basis("legendre", 5, 14)
-    u, x = np.zeros((200, 5)), np.zeros((200, 60))
+    u = np.zeros((200, 5))
+    x = np.zeros((200, 60))
     with pytest.raises(
         ParameterError,
         match=r"11,628 functions, which take \d+ MB; the first [\d,]+ functions would fit",

@@ -56,7 +56,10 @@ def test_indices_are_sorted_by_degree_then_lexicographically():
 
 def test_hyperbolic_cross_limits_the_product_of_degrees():
     basis = product_basis("legendre", 3, 7, index_set="hyperbolic")
-    expected = {row for row in product(range(8), repeat=3) if prod(index + 1 for index in row) <= 8}
+    expected = set()
+    for first, second, third in product(range(8), repeat=3):
+        if (first + 1) * (second + 1) * (third + 1) <= 8:
+            expected.add((first, second, third))
     assert as_set(basis.indices) == expected
 
 
@@ -68,7 +71,7 @@ def test_a_sparse_set_is_listed_in_the_memory_of_the_set():
     assert peak < 500 * len(basis)  # bytes; all candidates would take ten times as many
 
 
-def test_cut_by_interactions():
+def test_interactions_are_limited():
     basis = product_basis("legendre", 4, 5, max_interactions=2)
     expected = set()
     for row in product(range(6), repeat=4):
@@ -78,7 +81,7 @@ def test_cut_by_interactions():
     assert as_set(basis.indices) == expected
 
 
-def test_explicit_list_is_sorted_and_completed_by_the_constant():
+def test_an_explicit_list_is_sorted_and_completed_by_the_constant():
     basis = product_basis("legendre", 2, indices=[[0, 3], [2, 1], [2, 1]])
     assert basis.indices.tolist() == [[0, 0], [0, 3], [2, 1]]
     u = np.random.default_rng(0).uniform(-1, 1, (50, 2))
@@ -152,7 +155,8 @@ def test_projections_are_sums_over_all_pieces(rng):
     basis = BASES["mixed"]
     u = infocap.draw(basis, 300, design="random", seed=0)
     z = rng.normal(size=(300, 7))
-    pieces = [(u[:110], z[:110]), (u[110:111], z[110:111]), (u[111:], z[111:])]
+    edges = [110, 111]
+    pieces = zip(np.split(u, edges), np.split(z, edges), strict=True)
     assert_allclose(basis.project(pieces), basis(u).T @ z, atol=1e-11)
 
 
@@ -179,7 +183,7 @@ def test_fourth_moments_are_products_and_expectations():
     assert_allclose(basis.fourth_moments, weights @ basis(nodes) ** 4, rtol=1e-12)
 
 
-def test_round_trip_through_plain_data():
+def test_a_basis_comes_back_from_plain_data():
     of_density = product_basis(families.density(lambda u: 1 + u, (-1, 1), max_degree=6), 2, 3)
     for basis in (MIXED, of_density):
         description = json.loads(json.dumps(basis.to_dict()))
@@ -202,8 +206,10 @@ def test_a_family_of_ones_own_cannot_be_saved_and_says_so():
 
 
 def test_high_dimensions_are_quick_to_make():
-    pairs = comb(50, 2) * 6  # six ways to share out up to 4 degrees among two inputs
-    assert len(product_basis("legendre", 50, 4, max_interactions=2)) == 1 + 50 * 4 + pairs
+    n_of_one_input = 50 * 4
+    n_of_two_inputs = comb(50, 2) * 6  # six ways to share out up to 4 degrees among two inputs
+    basis = product_basis("legendre", 50, 4, max_interactions=2)
+    assert len(basis) == 1 + n_of_one_input + n_of_two_inputs
     assert len(product_basis("legendre", 10, 8)) == 43758
 
 
@@ -286,8 +292,8 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(
             expected.add(tuple(index for index, _ in functions))
     assert as_set(basis.indices) == expected
     assert len(basis) == len(expected)
-    counted = count_indices(basis.families, max_degree, index_set, max_interactions)
-    assert counted == len(expected)
+    count = count_indices(basis.families, max_degree, index_set, max_interactions)
+    assert count == len(expected)
 
 
 def test_bad_arguments_are_refused_by_name():

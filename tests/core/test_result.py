@@ -15,22 +15,35 @@ from infocap.result._target import Capacity, bias_corrected
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 SYSTEM = infocap.theory.random_mixture(BASIS, n_active=9, n_readouts=6, seed=3)
+MIXED_BASIS = infocap.product_basis(
+    [
+        infocap.basis.jacobi(2, 3).on((-1, 1)),
+        infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5),
+    ],
+    max_degree=3,
+)
 
 
 @cache
 def probed():
+    """The result for a device whose capacities are known."""
     return infocap.probe(SYSTEM, BASIS, 1024, seed=0)
 
 
-def rich_result(basis=BASIS):
-    """A result with every field filled."""
+def result_with_every_field(basis=BASIS):
+    """The result of a method that gives error bars, p-values, thresholds and a total."""
     u = infocap.draw(basis, 256, seed=0)
     x = np.column_stack([np.sin(3 * u[:, 0]), u[:, 0] * u[:, 1], np.zeros(256)])
 
     def method(evidence):
-        c = evidence.raw / 3
+        capacity = evidence.raw / 3
         return infocap.estimators.Estimate(
-            c, c / 7, c / 11, c / 13, total=1.1, total_standard_error=0.1
+            capacity,
+            standard_error=capacity / 7,
+            p_value=capacity / 11,
+            threshold=capacity / 13,
+            total=1.1,
+            total_standard_error=0.1,
         )
 
     return infocap.estimate(u, x, basis, method=method)
@@ -42,8 +55,9 @@ def test_its_repr_is_the_summary_a_person_wants():
     assert lines[0].endswith(" of at most 7 (6 readouts and the constant)")
     assert "1024 samples, 21 legendre functions of 2 inputs" in lines[1]
     assert lines[2].split() == ["degree", "0", "1.0000"]
-    assert "total 1.10 ± 0.10 of" in repr(rich_result())
-    assert "check: dead channels were dropped (column 2)" in repr(rich_result())
+    summary = repr(result_with_every_field())
+    assert "total 1.10 ± 0.10 of" in summary
+    assert "check: dead channels were dropped (column 2)" in summary
 
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
@@ -53,10 +67,12 @@ def test_by_degree_sorts_by_degree_and_interactions():
     table = result.by_degree()
     assert list(table.columns) == ["1", "2", ">2"]
     assert list(table.index) == [0, 1, 2, 3, 4]
+    interactions_of_column = {"1": (0, 1), "2": (2,), ">2": (3,)}
     for degree in range(5):
-        for column, joined in (("1", (0, 1)), ("2", (2,)), (">2", (3,))):
-            mask = (basis.degrees == degree) & np.isin(basis.interactions, joined)
-            assert table.loc[degree, column] == pytest.approx(result.capacity[mask].sum())
+        for column, interactions in interactions_of_column.items():
+            is_inside = (basis.degrees == degree) & np.isin(basis.interactions, interactions)
+            expected = result.capacity[is_inside].sum()
+            assert table.loc[degree, column] == pytest.approx(expected)
     assert table.to_numpy().sum() == pytest.approx(result.capacity.sum())
 
 
@@ -67,74 +83,73 @@ def test_the_matrix_has_the_degree_of_u1_first():
     assert matrix[3, 0] > 0.1
     assert matrix[0, 3] == 0
     assert np.isnan(matrix[3, 3])
+
+
+def test_a_result_of_one_input_has_no_matrix():
+    basis = infocap.product_basis("legendre", 1, 3)
+    result = infocap.probe(lambda u: u, basis, 64, seed=0)
     with pytest.raises(ParameterError, match="needs 2 inputs; this result has 1"):
-        infocap.probe(lambda u: u, infocap.product_basis("legendre", 1, 3), 64, seed=0).matrix()
+        result.matrix()
 
 
 def test_intervals_need_error_bars():
-    bare = infocap.probe(SYSTEM, BASIS, 1024, seed=0, method="threshold-richardson")
+    without_errors = infocap.probe(SYSTEM, BASIS, 1024, seed=0, method="threshold-richardson")
     with pytest.raises(ParameterError, match="'threshold-richardson' gives no standard errors"):
-        bare.interval()
+        without_errors.interval()
     with pytest.raises(ParameterError, match="gives no standard error"):
-        bare.total_interval()
+        without_errors.total_interval()
     with pytest.raises(ParameterError, match="level=95"):
-        rich_result().interval(95)
-
-
-MIXED = infocap.product_basis(
-    [
-        infocap.basis.jacobi(2, 3).on((-1, 1)),
-        infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5),
-    ],
-    max_degree=3,
-)
+        result_with_every_field().interval(95)
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
-@pytest.mark.parametrize("basis", [BASIS, MIXED], ids=["legendre", "mixed"])
-def test_files_come_back_exactly(tmp_path, suffix, basis):
-    for number, result in enumerate(
-        [rich_result(basis), infocap.probe(SYSTEM, BASIS, 1024, seed=0)]
-    ):
-        path = result.save(tmp_path / f"result{number}{suffix}")
-        again = infocap.load_result(path)
-        for name in ("capacity", "raw", "standard_error", "p_value", "threshold"):
-            one, other = getattr(result, name), getattr(again, name)
-            assert (one is None and other is None) or np.array_equal(one, other), name
-        for name in (
-            "total",
-            "total_standard_error",
-            "n_samples",
-            "n_readouts",
-            "rank",
-            "method",
-            "checks",
-        ):
-            assert getattr(result, name) == getattr(again, name), name
-        assert np.array_equal(again.basis.indices, result.basis.indices)
-        assert again.basis.families == result.basis.families
-        assert again.basis.labels == result.basis.labels
-        assert repr(again) == repr(result)
+@pytest.mark.parametrize(
+    "result",
+    [
+        pytest.param(lambda: result_with_every_field(), id="every field"),
+        pytest.param(lambda: result_with_every_field(MIXED_BASIS), id="mixed families"),
+        pytest.param(probed, id="probed"),
+    ],
+)
+def test_files_come_back_exactly(tmp_path, suffix, result):
+    result = result()
+    loaded = infocap.load_result(result.save(tmp_path / f"result{suffix}"))
+
+    for name in ("capacity", "raw", "standard_error", "p_value", "threshold"):
+        values = getattr(result, name)
+        if values is None:
+            assert getattr(loaded, name) is None, name
+        else:
+            assert np.array_equal(getattr(loaded, name), values), name
+
+    numbers = ("total", "total_standard_error", "n_samples", "n_readouts", "rank")
+    for name in (*numbers, "method", "checks"):
+        assert getattr(loaded, name) == getattr(result, name), name
+
+    assert np.array_equal(loaded.basis.indices, result.basis.indices)
+    assert loaded.basis.families == result.basis.families
+    assert loaded.basis.labels == result.basis.labels
+    assert repr(loaded) == repr(result)
 
 
 def test_files_that_are_cut_short_are_refused(tmp_path):
-    csv, netcdf = probed().save(tmp_path / "result.csv"), probed().save(tmp_path / "result.nc")
+    csv = probed().save(tmp_path / "result.csv")
     text = csv.read_text(encoding="utf-8")
     for length in (len(text) - 300, text.rindex(",")):
         csv.write_text(text[:length], encoding="utf-8")
         with pytest.raises(DataError, match="is cut short"):
             infocap.load_result(csv)
+
+    netcdf = probed().save(tmp_path / "result.nc")
     netcdf.write_bytes(netcdf.read_bytes()[:-2000])
     with pytest.raises(DataError, match="cannot be read as NetCDF"):
         infocap.load_result(netcdf)
 
 
 def test_results_can_be_pickled():
-    import pickle
-
-    again = pickle.loads(pickle.dumps(probed()))
-    assert np.array_equal(again.capacity, probed().capacity)
-    assert repr(again) == repr(probed())
+    unpickled = pickle.loads(pickle.dumps(probed()))
+    assert np.array_equal(unpickled.capacity, probed().capacity)
+    assert repr(unpickled) == repr(probed())
 
 
 def test_wrong_files_are_refused(tmp_path):
@@ -152,45 +167,58 @@ def test_wrong_files_are_refused(tmp_path):
 
 
 def test_tables_hold_every_function():
-    frame, dataset = probed().to_dataframe(), probed().to_xarray()
+    frame = probed().to_dataframe()
     assert list(frame["label"]) == BASIS.labels
     assert np.array_equal(frame["capacity"], probed().capacity)
     assert np.array_equal(frame[["index_u1", "index_u2"]], BASIS.indices)
+    dataset = probed().to_xarray()
     assert dataset["capacity"].sel(term=4).item() == probed().capacity[4]
     assert dataset.attrs["n_samples"] == 1024
 
 
 @pytest.mark.thorough
 def test_capacity_of_a_basis_function_is_its_extrapolated_capacity():
-    better = infocap.probe(SYSTEM, BASIS, 1024, seed=0, method="richardson-threshold")
-    for term in np.flatnonzero(better.capacity):
-        found = better.capacity_of(lambda u, term=term: 5 * BASIS(u)[:, term])
-        assert found == pytest.approx(better.capacity[term], abs=1e-9)
-        assert found.standard_error is None
-        found = probed().capacity_of(lambda u, term=term: 5 * BASIS(u)[:, term])
-        assert found == pytest.approx(probed().unbiased[term], abs=1e-9)
-        assert found.standard_error < 1e-9
+    options = {"method": "richardson-threshold"}
+    extrapolated = infocap.probe(SYSTEM, BASIS, 1024, seed=0, **options)
+    # Every fourth will do, because each takes a fit over many points.
+    for term in np.flatnonzero(extrapolated.capacity)[::4]:
+
+        def target(u, term=term):
+            return 5 * BASIS(u)[:, term]
+
+        capacity = extrapolated.capacity_of(target)
+        assert capacity == pytest.approx(extrapolated.capacity[term], abs=1e-9)
+        assert capacity.standard_error is None
+        capacity = probed().capacity_of(target)
+        assert capacity == pytest.approx(probed().unbiased[term], abs=1e-9)
+        assert capacity.standard_error < 1e-9
 
 
 def test_capacity_of_what_the_readouts_hold_is_one():
-    row = np.zeros(len(BASIS))
-    row[SYSTEM.active] = SYSTEM.weights[2]
-    one_net = infocap.probe(
-        SYSTEM, BASIS, 1024, seed=0, blocks=1
-    )  # on eight, mean squares are known to 1e-2
-    assert one_net.capacity_of(lambda u: BASIS(u) @ row + 3.0) == pytest.approx(1, abs=2e-3)
+    coefficients = np.zeros(len(BASIS))
+    coefficients[SYSTEM.active] = SYSTEM.weights[2]
+    # On eight nets instead of one, mean squares are known to 1e-2 alone.
+    result = infocap.probe(SYSTEM, BASIS, 1024, seed=0, blocks=1)
+    capacity = result.capacity_of(lambda u: BASIS(u) @ coefficients + 3.0)
+    assert capacity == pytest.approx(1, abs=2e-3)
+
+
+def weights_with_constant():
+    """Coefficients of the constant and of the readouts without noise, (readouts + 1, functions)."""
+    weights = np.zeros((7, len(BASIS)))
+    weights[0, 0] = 1
+    weights[1:, SYSTEM.active] = SYSTEM.weights
+    return weights
 
 
 def test_capacity_of_a_mixture_follows_from_the_weights():
     """A target half inside and half outside the readouts' space, against the exact value."""
-    generator = np.random.default_rng(1)
-    target = generator.normal(size=len(BASIS))
-    full = np.zeros((7, len(BASIS)))
-    full[0, 0] = 1
-    full[1:, SYSTEM.active] = SYSTEM.weights
-    inside = full.T @ np.linalg.pinv(full.T) @ target
+    target = np.random.default_rng(1).normal(size=len(BASIS))
+    weights = weights_with_constant()
+    inside = weights.T @ np.linalg.pinv(weights.T) @ target
     exact = inside @ inside / (target @ target)
-    assert probed().capacity_of(lambda u: BASIS(u) @ target) == pytest.approx(exact, abs=0.02)
+    capacity = probed().capacity_of(lambda u: BASIS(u) @ target)
+    assert capacity == pytest.approx(exact, abs=0.02)
 
 
 def test_capacity_of_warns_about_what_lies_outside_the_basis():
@@ -202,30 +230,36 @@ def test_capacity_of_works_after_loading(tmp_path):
     def target(u):
         return np.sin(2 * u[:, 0]) + u[:, 1]
 
-    again = infocap.load_result(probed().save(tmp_path / "result.nc"))
-    assert again.capacity_of(target) == pytest.approx(probed().capacity_of(target), rel=1e-12)
-    csv = infocap.load_result(probed().save(tmp_path / "result.csv"))
+    from_netcdf = infocap.load_result(probed().save(tmp_path / "result.nc"))
+    expected = probed().capacity_of(target)
+    assert from_netcdf.capacity_of(target) == pytest.approx(expected, rel=1e-12)
+    from_csv = infocap.load_result(probed().save(tmp_path / "result.csv"))
     with pytest.raises(ParameterError, match="save to NetCDF"):
-        csv.capacity_of(target)
+        from_csv.capacity_of(target)
 
 
 def test_capacity_of_a_peaked_target_in_many_inputs():
-    """Its power sits in a corner that few points see; the exact value comes from products of integrals."""
+    """Its power sits in a corner that few points see; the exact value is a product of integrals."""
     basis = infocap.product_basis("legendre", 6, 4)
     system = infocap.systems.RandomFeatures(6, 20)
     result = infocap.probe(system, basis, 8192, seed=0, method="threshold-richardson")
+
+    # Coefficients and mean square of exp(2 u1) · … · exp(2 u6).
     nodes, weights = basis.families[0].quadrature(40)
-    one = (basis.families[0].values(nodes, 5) * np.exp(2 * nodes)) @ weights
-    exact = np.prod(one[basis.indices], axis=1)
+    coefficients_of_factor = (basis.families[0].values(nodes, 5) * np.exp(2 * nodes)) @ weights
+    coefficients = np.prod(coefficients_of_factor[basis.indices], axis=1)
     power = (weights @ np.exp(4 * nodes)) ** 6
-    whole, first, second = (np.sum((part @ exact) ** 2) / power for part in result.coordinates)
-    # Exactly 31.6 %.
-    with pytest.warns(
-        DataWarning, match=r"(2[6-9]|3[0-7])\.\d% of the target's power lies outside"
-    ):
-        found = result.capacity_of(lambda u: np.exp(2 * u.sum(axis=1)))
-    # Over six seeds of the points that average the target, the root mean square of the difference is 0.006.
-    assert found == pytest.approx(2 * whole - (first + second) / 2, abs=0.02)
+    # Raw capacities with all samples and with each half of them, and what Richardson makes of them.
+    raw, raw_of_first_half, raw_of_second_half = (
+        np.sum((frame @ coefficients) ** 2) / power for frame in result.coordinates
+    )
+    expected = 2 * raw - (raw_of_first_half + raw_of_second_half) / 2
+
+    message = r"(2[6-9]|3[0-7])\.\d% of the target's power lies outside"  # exactly 31.6 %
+    with pytest.warns(DataWarning, match=message):
+        capacity = result.capacity_of(lambda u: np.exp(2 * u.sum(axis=1)))
+    # The standard error is 0.006, from six seeds of the points that average the target.
+    assert capacity == pytest.approx(expected, abs=0.02)
 
 
 def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
@@ -237,93 +271,132 @@ def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
     assert probed().capacity_of(target) == pytest.approx(fitted, abs=1e-3)
 
 
-def measured(n, seed, uneven):
-    """Noisy readouts fitted by least squares: coordinates, residual covariance, unbiased values and standard errors.
+NOISE = 4.0  # standard deviation of what is added to the readouts
 
-    Bias and influence are sums over samples of the second-order expansion (docs/estimators.md), function by function.
+
+def measured_by_loops(n_samples, seed, is_uneven):
+    """Noisy readouts fitted by least squares, for `bias_corrected`, which needs four things of them.
+
+    Coordinates, residual covariance, unbiased values and standard errors. Bias and influence are
+    sums over samples of the second-order expansion (docs/estimators.md), function by function.
     """
-    u = infocap.draw(BASIS, n, design="random", seed=seed)
-    size = np.sqrt(3) * np.abs(u[:, :1]) if uneven else 1.0
-    x = SYSTEM(u) + 4 * size * np.random.default_rng(seed).standard_normal((n, 6))
-    y, z = BASIS(u), np.column_stack([np.ones(n), x])
-    fit, left = np.linalg.solve(y.T @ y, y.T), n - len(BASIS)
-    c = fit @ z
-    e = z - y @ c
-    noise = e.T @ e / left
-    values, vectors = np.linalg.eigh(c.T @ c + noise * (1 - len(BASIS) / left))
-    root = vectors / np.sqrt(values)
-    z, e, c, noise = (
-        z @ root,
-        e @ root / (1 - np.sum(y.T * fit, axis=0))[:, None],
-        c @ root,
-        root.T @ noise @ root,
-    )
-    f, rho, along = z - e, y - z @ c.T, e @ c.T
-    ee, ef, ff = (np.sum(a * b, axis=1) for a, b in ((e, e), (e, f), (f, f)))
-    bias = (ee @ rho**2 - 2 * ef @ (rho * along) + ff @ along**2) / n**2
-    variance = np.var(along * (2 * rho + along), axis=0) / n
-    variance += 2 * np.abs(bias) * np.sum(noise**2) / np.trace(noise) / n
-    return c.T, noise, np.sum(c**2, axis=1) - bias, np.sqrt(variance)
+    u = infocap.draw(BASIS, n_samples, design="random", seed=seed)
+    noise = NOISE * np.random.default_rng(seed).standard_normal((n_samples, 6))
+    if is_uneven:
+        noise *= np.sqrt(3) * np.abs(u[:, :1])  # of the same mean square
+    x = np.column_stack([np.ones(n_samples), SYSTEM(u) + noise])
+    y = BASIS(u)
+
+    least_squares = np.linalg.solve(y.T @ y, y.T)
+    leverage = np.sum(y.T * least_squares, axis=0)
+    coefficients = least_squares @ x
+    residual = x - y @ coefficients
+    n_left = n_samples - len(BASIS)
+    covariance = residual.T @ residual / n_left
+
+    # The frame in which the readouts have the Gram matrix 1.
+    gram = coefficients.T @ coefficients + covariance * (1 - len(BASIS) / n_left)
+    eigenvalues, eigenvectors = np.linalg.eigh(gram)
+    to_frame = eigenvectors / np.sqrt(eigenvalues)
+    x = x @ to_frame
+    coefficients = coefficients @ to_frame
+    covariance = to_frame.T @ covariance @ to_frame
+    # Residuals of the fit without the sample itself, and the values that this fit gives.
+    residual = residual @ to_frame / (1 - leverage)[:, None]
+    fitted = x - residual
+
+    not_explained = y - x @ coefficients.T
+    along = residual @ coefficients.T
+    residual_squared = np.sum(residual * residual, axis=1)
+    residual_by_fitted = np.sum(residual * fitted, axis=1)
+    fitted_squared = np.sum(fitted * fitted, axis=1)
+    bias = residual_squared @ not_explained**2
+    bias -= 2 * residual_by_fitted @ (not_explained * along)
+    bias += fitted_squared @ along**2
+    bias /= n_samples**2
+
+    variance = np.var(along * (2 * not_explained + along), axis=0) / n_samples
+    size_of_noise = np.sum(covariance**2) / np.trace(covariance)
+    variance += 2 * np.abs(bias) * size_of_noise / n_samples
+    unbiased = np.sum(coefficients**2, axis=1) - bias
+    return coefficients.T, covariance, unbiased, np.sqrt(variance)
 
 
 def noisy_targets():
-    """Targets of several kinds, and their exact capacities with noise of variance 16."""
-    weights = np.vstack([np.eye(1, len(BASIS)), np.zeros((6, len(BASIS)))])
-    weights[1:, SYSTEM.active] = SYSTEM.weights
-    gram = weights @ weights.T + np.diag([0.0] + [16.0] * 6)
-    kinds = np.random.default_rng(0).normal(size=(3, len(BASIS)))
-    kinds[0] += weights[1] - weights[5]
-    kinds[1] = weights[2] + 0.2 * kinds[1]  # mostly one of the readouts
-    kinds[2] = np.linalg.svd(weights)[2][-1]  # what no readout holds
-    kinds /= np.linalg.norm(kinds, axis=1)[:, None]
-    held = kinds @ weights.T
-    return kinds, np.sum(held.T * np.linalg.solve(gram, held.T), axis=0)
+    """Coefficients of three targets (targets, functions), and their exact capacities with noise."""
+    weights = weights_with_constant()
+    generator = np.random.default_rng(0)
+    targets = generator.normal(size=(3, len(BASIS)))
+    targets[0] += weights[1] - weights[5]
+    targets[1] = weights[2] + 0.2 * targets[1]  # mostly one of the readouts
+    targets[2] = np.linalg.svd(weights)[2][-1]  # what no readout holds
+    targets /= np.linalg.norm(targets, axis=1)[:, None]
+
+    gram = weights @ weights.T + np.diag([0.0] + [NOISE**2] * 6)
+    covariance = weights @ targets.T  # of readouts and targets
+    exact = np.sum(covariance * np.linalg.solve(gram, covariance), axis=0)
+    return targets, exact
 
 
-@pytest.mark.parametrize("uneven", [False, True])
-def test_the_capacity_of_a_target_is_unbiased_and_its_error_bar_holds(uneven):
-    count, n = 120, 512
+@pytest.mark.parametrize("is_uneven", [False, True], ids=["even noise", "uneven noise"])
+def test_the_capacity_of_a_target_is_unbiased_and_its_error_bar_holds(is_uneven):
+    n_data_sets = 120
+    n_samples = 512
     targets, exact = noisy_targets()
-    found, plain = [], []
-    for seed in range(count):
-        inside, noise, unbiased, error = measured(n, seed, uneven)
-        measurement = {"inside": inside, "noise": noise, "unbiased": unbiased}
-        measurement |= {"standard_error": error, "n_samples": n}
-        found.append([bias_corrected(target, **measurement) for target in targets])
-        plain.append(np.sum((inside @ targets.T) ** 2, axis=0))
-    errors = np.array(found, dtype=float) - exact
-    bars = np.array([[one.standard_error for one in row] for row in found])
-    chance = errors.std(axis=0) / np.sqrt(count)
-    assert np.all(
-        (np.abs(errors.mean(axis=0)) < 4 * chance)[:2]
-    )  # the third cannot fall below zero
-    assert errors.mean(axis=0)[2] < 0.5 * np.mean(plain, axis=0)[2]
-    assert np.all(np.mean(np.abs(errors) < 1.96 * bars, axis=0) > 0.89)
-    assert np.all(errors.std(axis=0)[:2] > 0.75 * bars.mean(axis=0)[:2])
+    capacities = []
+    raw = []
+    for seed in range(n_data_sets):
+        measured = measured_by_loops(n_samples, seed, is_uneven)
+        names = ("inside", "noise", "unbiased", "standard_error")
+        measurement = dict(zip(names, measured, strict=True))
+        row = [bias_corrected(target, **measurement, n_samples=n_samples) for target in targets]
+        capacities.append(row)
+        coordinates = measured[0]
+        raw.append(np.sum((coordinates @ targets.T) ** 2, axis=0))
+
+    error = np.array(capacities, dtype=float) - exact
+    error_bar = np.array([[one.standard_error for one in row] for row in capacities])
+    error_of_mean = error.std(axis=0) / np.sqrt(n_data_sets)
+    # The third target's capacity is zero, and no estimate falls below it.
+    assert np.all(np.abs(error.mean(axis=0)[:2]) < 4 * error_of_mean[:2])
+    assert error.mean(axis=0)[2] < 0.5 * np.mean(raw, axis=0)[2]
+    # If 95 % hold, three standard errors below it are 89 %.
+    coverage = np.mean(np.abs(error) < 1.96 * error_bar, axis=0)
+    assert np.all(coverage > 0.95 - 3 * np.sqrt(0.95 * 0.05 / n_data_sets))
+    assert np.all(error.std(axis=0)[:2] > 0.75 * error_bar.mean(axis=0)[:2])
 
 
 def test_the_capacity_of_a_single_function_is_that_of_the_table(tmp_path):
-    inside, noise, unbiased, error = measured(512, 1, uneven=True)
+    coordinates, covariance, unbiased, standard_error = measured_by_loops(512, 1, is_uneven=True)
     result = replace(
         probed(),
-        coordinates=(inside,),
-        residual_covariance=noise,
+        coordinates=(coordinates,),
+        residual_covariance=covariance,
         unbiased=unbiased,
-        standard_error=error,
+        standard_error=standard_error,
         n_samples=512,
     )
+    loaded = infocap.load_result(result.save(tmp_path / "result.nc"))
     term = int(SYSTEM.active[2])
-    for one in (result, infocap.load_result(result.save(tmp_path / "result.nc"))):
-        found = one.capacity_of(lambda u: -3 * BASIS(u)[:, term])
-        assert found == pytest.approx(unbiased[term], rel=1e-6)
-        assert found.standard_error == pytest.approx(error[term], rel=1e-6)
+    for variant in (result, loaded):
+        capacity = variant.capacity_of(lambda u: -3 * BASIS(u)[:, term])
+        assert capacity == pytest.approx(unbiased[term], rel=1e-6)
+        assert capacity.standard_error == pytest.approx(standard_error[term], rel=1e-6)
 
 
 def test_a_capacity_is_a_number_with_an_error():
-    for one in (Capacity(0.91234, 0.0123), pickle.loads(pickle.dumps(Capacity(0.91234, 0.0123)))):
-        assert (one, one.standard_error, str(one)) == (0.91234, 0.0123, "0.912 ± 0.012")
-    assert (Capacity(-0.1), Capacity(1.2)) == (0, 1)
-    assert f"{Capacity(0.91234, 0.0123):.2f}" == "0.91"
+    capacity = Capacity(0.91234, 0.0123)
+    unpickled = pickle.loads(pickle.dumps(capacity))
+    for variant in (capacity, unpickled):
+        assert variant == 0.91234
+        assert variant.standard_error == 0.0123
+        assert str(variant) == "0.912 ± 0.012"
+    assert f"{capacity:.2f}" == "0.91"
+
+
+def test_a_capacity_lies_between_zero_and_one():
+    assert Capacity(-0.1) == 0
+    assert Capacity(1.2) == 1
 
 
 def test_capacity_of_refuses_what_is_no_target():
@@ -333,52 +406,73 @@ def test_capacity_of_refuses_what_is_no_target():
         probed().capacity_of(lambda u: 0 * u[:, 0])
 
 
+TARGETS_THAT_ARE_NONE = {
+    "a label": ("P1(u1)", "'P1.u1.' is no function"),
+    "complex values": (lambda u: np.exp(1j * u[:, 0]), "complex128"),
+    "several values": (lambda u: u, "real numbers"),
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "message"), TARGETS_THAT_ARE_NONE.values(), ids=TARGETS_THAT_ARE_NONE.keys()
+)
+def test_a_target_must_be_a_function_with_real_values(target, message):
+    result = infocap.probe(np.tanh, infocap.product_basis("legendre", 1, 3), 64, seed=1)
+    with pytest.raises(DataError, match=message):
+        result.capacity_of(target)
+
+
+WEIGHTS_BASIS = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+WEIGHTS_LABEL = WEIGHTS_BASIS.labels[4]
+
+
+def channels_in_microvolts():
+    """Inputs and readouts of six channels of about 1e-6, with a dead one between them."""
+    u = infocap.draw(WEIGHTS_BASIS, 1024, seed=1)
+    x = 1e-6 * (infocap.systems.RandomFeatures(2, 6)(u, seed=1) + 3)
+    return u, np.insert(x, 2, 0.0, axis=1)
+
+
 @pytest.mark.parametrize("method", ["control-variate", "threshold-richardson"])
 @pytest.mark.parametrize("constant", [True, False])
 def test_readout_weights_are_the_least_squares_weights_of_the_paper(method, constant, tmp_path):
     """W* = G⁻¹R and y* = W*ᵀX, in the units of the channels, also of a dead one, and after saving."""
-    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
-    u = infocap.draw(basis, 1024, seed=1)
-    x = 1e-6 * (infocap.systems.RandomFeatures(2, 6)(u, seed=1) + 3)
-    x = np.column_stack([x[:, :2], np.zeros(len(u)), x[:, 2:]])
-    result = infocap.estimate(u, x, basis, method=method, constant=constant)
+    u, x = channels_in_microvolts()
+    result = infocap.estimate(u, x, WEIGHTS_BASIS, method=method, constant=constant)
     result = infocap.load_result(result.save(tmp_path / "result.nc"))
-    label = basis.labels[4]
-    columns = np.column_stack([np.ones(len(u)) * constant, x * 1e6])
-    expected = np.linalg.lstsq(columns, basis(u)[:, 4], rcond=None)[0] * np.array([1, *[1e6] * 7])
-    assert_allclose(
-        result.readout_weights(label), expected, rtol=1e-6, atol=1e-6 * abs(expected).max()
-    )
-    best = result.reconstruct(x, label)
-    assert_allclose(best, columns @ (expected / np.array([1, *[1e6] * 7])), atol=1e-6)
-    assert 1 - np.mean((best - basis(u)[:, 4]) ** 2) / np.mean(
-        basis(u)[:, 4] ** 2
-    ) == pytest.approx(result.raw[4] / np.mean(basis(u)[:, 4] ** 2), abs=1e-9)
-    mixed = result.reconstruct(x, lambda u: 2 * u[:, 0] + u[:, 1] ** 2)
-    assert_allclose(
-        result.reconstruct(x, lambda u: 4 * u[:, 0] + 2 * u[:, 1] ** 2),
-        2 * mixed,
-        rtol=1e-9,
-        atol=1e-9,
-    )
-    with pytest.raises(infocap.errors.ParameterError, match="P9"):
+    y = WEIGHTS_BASIS(u)[:, 4]
+
+    # Without a constant its column is zero, and so is its weight.
+    first_column = np.full(len(u), float(constant))
+    readouts = np.column_stack([first_column, 1e6 * x])
+    weights, *_ = np.linalg.lstsq(readouts, y, rcond=None)
+    expected = weights.copy()
+    expected[1:] *= 1e6
+    tolerance = 1e-6 * np.abs(expected).max()
+    assert_allclose(result.readout_weights(WEIGHTS_LABEL), expected, rtol=1e-6, atol=tolerance)
+
+    fitted = result.reconstruct(x, WEIGHTS_LABEL)
+    assert_allclose(fitted, readouts @ weights, atol=1e-6)
+    power = np.mean(y**2)
+    share_explained = 1 - np.mean((fitted - y) ** 2) / power
+    assert share_explained == pytest.approx(result.raw[4] / power, abs=1e-9)
+
+
+def test_twice_the_target_is_reconstructed_as_twice_the_values():
+    u, x = channels_in_microvolts()
+    result = infocap.estimate(u, x, WEIGHTS_BASIS)
+    values = result.reconstruct(x, lambda u: 2 * u[:, 0] + u[:, 1] ** 2)
+    twice = result.reconstruct(x, lambda u: 4 * u[:, 0] + 2 * u[:, 1] ** 2)
+    assert_allclose(twice, 2 * values, rtol=1e-9, atol=1e-9)
+
+
+def test_unknown_functions_and_too_few_channels_have_no_reconstruction():
+    u, x = channels_in_microvolts()
+    result = infocap.estimate(u, x, WEIGHTS_BASIS)
+    with pytest.raises(ParameterError, match="P9"):
         result.readout_weights("P9(u9)")
-    with pytest.raises(infocap.errors.DataError, match="7\\) readouts"):
-        result.reconstruct(x[:, :3], label)
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("P1(u1)", "'P1.u1.' is no function"),
-        (lambda u: np.exp(1j * u[:, 0]), "complex128"),
-        (lambda u: u, "real numbers"),
-    ],
-)
-def test_a_target_must_be_a_function_with_real_values(target, message):
-    result = infocap.probe(np.tanh, infocap.product_basis("legendre", 1, 3), 64, seed=1)
-    with pytest.raises(infocap.errors.DataError, match=message):
-        result.capacity_of(target)
+    with pytest.raises(DataError, match="7\\) readouts"):
+        result.reconstruct(x[:, :3], WEIGHTS_LABEL)
 
 
 def test_of_two_programs_that_save_to_one_name_the_later_leaves_a_whole_file(tmp_path):

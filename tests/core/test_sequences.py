@@ -2,9 +2,10 @@
 
 import pickle
 import re
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
-from itertools import combinations_with_replacement, groupby
+from itertools import combinations_with_replacement, product
 from math import comb
 
 import array_api_strict
@@ -16,8 +17,8 @@ from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
-from infocap.basis._delayed import count_terms
-from infocap.errors import DataError, ParameterError
+from infocap.basis import count_terms
+from infocap.errors import DataError, DataWarning, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 LIBRARIES = [np, array_api_strict]
@@ -42,14 +43,12 @@ def plain_terms(max_delay, n_inputs=1, min_delay=0, max_factors=None):
     terms = []
     for degree, longest in max_delay.items():
         delays = range(min_delay, longest + 1)
-        places = [(delay, column) for delay in delays for column in range(n_inputs)]
-        for chosen in combinations_with_replacement(places, degree):
-            term = [
-                (column, delay, len(list(factors))) for (delay, column), factors in groupby(chosen)
-            ]
-            if max_factors is not None and len(term) > max_factors:
-                continue
-            terms.append(term)
+        delayed_inputs = list(product(delays, range(n_inputs)))
+        for chosen in combinations_with_replacement(delayed_inputs, degree):
+            degree_of = Counter(chosen)  # an input that was chosen twice has degree 2
+            term = [(column, delay, degree_of[delay, column]) for delay, column in degree_of]
+            if max_factors is None or len(term) <= max_factors:
+                terms.append(term)
     return terms
 
 
@@ -63,11 +62,11 @@ def plain_values(u, term, times):
 
 
 def plain_label(term, n_inputs):
-    names = ["u"] if n_inputs == 1 else [f"u{column + 1}" for column in range(n_inputs)]
     factors = []
     for column, delay, degree in term:
-        time = f"t-{delay}" if delay else "t"
-        factors.append(f"P{degree}({names[column]}[{time}])")
+        name = "u" if n_inputs == 1 else f"u{column + 1}"
+        time = "t" if delay == 0 else f"t-{delay}"
+        factors.append(f"P{degree}({name}[{time}])")
     return "·".join(factors)
 
 
@@ -89,10 +88,9 @@ def recorded():
 def by_loops(u, basis, times):
     """Values (times, functions) in the order of the basis, from the labels of brute force."""
     values = {"1": np.ones(len(times))}
-    degrees = set(basis.degrees.tolist()) - {0}
-    max_delay = {
-        degree: int(basis.largest_delays[basis.degrees == degree].max()) for degree in degrees
-    }
+    max_delay = {}
+    for degree in np.unique(basis.degrees[1:]).tolist():
+        max_delay[degree] = int(basis.largest_delays[basis.degrees == degree].max())
     for term in plain_terms(max_delay, basis.n_inputs):
         values[plain_label(term, basis.n_inputs)] = plain_values(u, term, times)
     return np.column_stack([values[label] for label in basis.labels])
@@ -138,8 +136,8 @@ def test_functions_are_orthonormal_and_white():
     basis = infocap.delayed_basis("hermite", max_delay={1: 5, 2: 3})
     y = basis(np.random.default_rng(0).standard_normal((200_000, 1)))
     assert_allclose(y.T @ y / len(y), np.eye(len(basis)), atol=0.05)
-    product = y[:, basis.labels.index("He1(u[t])·He1(u[t-2])")]
-    autocorrelation = np.mean(product[1:] * product[:-1])
+    of_two_times = y[:, basis.labels.index("He1(u[t])·He1(u[t-2])")]
+    autocorrelation = np.mean(of_two_times[1:] * of_two_times[:-1])
     assert abs(autocorrelation) < 5 / np.sqrt(len(y))
 
 
@@ -158,9 +156,10 @@ def test_explicit_terms_pickles_and_subsets():
     basis = infocap.delayed_basis("legendre", 2, terms=[[(2, 3, 1), (1, 5, 2)], [(1, 0, 1)]])
     assert basis.labels == ["1", "P1(u1[t])", "P1(u2[t-3])·P2(u1[t-5])"]
     assert pickle.loads(pickle.dumps(basis)).labels == basis.labels
-    some = basis.subset(np.array([0, 1]))
-    assert (some.memory, some.labels) == (5, ["1", "P1(u1[t])"])
-    assert some.positions_in(basis).tolist() == [0, 1]
+    subset = basis.subset(np.array([0, 1]))
+    assert subset.memory == 5
+    assert subset.labels == ["1", "P1(u1[t])"]
+    assert subset.positions_in(basis).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("family", ["fourier", "bernoulli", "chebyshev"])
@@ -243,12 +242,14 @@ def test_results_with_delays_come_back_from_files(recorded, tmp_path):
     u, x, basis = recorded
     result = infocap.estimate(u, x, basis, washout=50)
     for name in ("result.nc", "result.csv"):
-        again = infocap.load_result(result.save(tmp_path / name))
-        assert again.basis.labels == basis.labels
-        assert again.basis.memory == basis.memory
-        assert_allclose(again.capacity, result.capacity, rtol=0, atol=0)
+        loaded = infocap.load_result(result.save(tmp_path / name))
+        assert loaded.basis.labels == basis.labels
+        assert loaded.basis.memory == basis.memory
+        assert np.array_equal(loaded.capacity, result.capacity)
     row = result.to_dataframe().loc[basis.labels.index("P1(u[t-1])·P1(u[t-3])")]
-    assert (row.factor1_delay, row.factor2_delay, row.factor2_function) == (1, 3, 1)
+    assert row.factor1_delay == 1
+    assert row.factor2_delay == 3
+    assert row.factor2_function == 1
 
 
 @pytest.mark.parametrize(
@@ -322,7 +323,7 @@ def slow_noise_results():
 @pytest.mark.thorough
 def test_error_bars_of_totals_hold_with_autocorrelated_noise(slow_noise_results):
     results, exact = slow_noise_results
-    error = np.array([result.total for result in results]) - exact.sum()
+    error = np.array([result.total - exact.sum() for result in results])
     error_bar = np.array([result.total_standard_error for result in results])
     # If 95 % hold, less than 80 % of 40 has a chance of 2e-4.
     assert np.mean(np.abs(error) < 1.96 * error_bar) > 0.8
@@ -334,10 +335,10 @@ def test_error_bars_of_totals_hold_with_autocorrelated_noise(slow_noise_results)
 def test_error_bars_of_capacities_hold_with_autocorrelated_noise(slow_noise_results):
     results, exact = slow_noise_results
     is_active = (exact > 0.002) & (exact < 1)
-    is_inside = [
-        (np.abs(result.unbiased - exact) < 1.96 * result.standard_error)[is_active]
-        for result in results
-    ]
+    is_inside = []
+    for result in results:
+        error = np.abs(result.unbiased - exact)[is_active]
+        is_inside.append(error < 1.96 * result.standard_error[is_active])
     assert 0.91 < np.mean(is_inside) < 0.99
 
 
@@ -345,7 +346,8 @@ def test_error_bars_of_capacities_hold_with_autocorrelated_noise(slow_noise_resu
 def test_p_values_are_uniform_with_autocorrelated_noise(slow_noise_results):
     results, exact = slow_noise_results
     p = np.concatenate([result.p_value[exact == 0] for result in results])
-    assert_allclose([np.mean(p < 0.05), np.mean(p < 0.01)], [0.05, 0.01], rtol=0.5)
+    for level in (0.05, 0.01):
+        assert np.mean(p < level) == pytest.approx(level, rel=0.5)
 
 
 def test_delays_beyond_the_basis_are_noticed_and_enough_delays_are_not():
@@ -374,14 +376,14 @@ def test_few_samples_per_function_are_used_without_least_squares(recorded):
 @pytest.mark.parametrize("xp", LIBRARIES[1:], ids=lambda xp: xp.__name__)
 def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, monkeypatch):
     u, x, basis = recorded
-    whole = infocap.estimate(u, x, basis, washout=50)
-    there = infocap.estimate(xp.asarray(u), xp.asarray(x), basis, washout=50)
+    expected = infocap.estimate(u, x, basis, washout=50)
+    on_device = infocap.estimate(xp.asarray(u), xp.asarray(x), basis, washout=50)
     monkeypatch.setattr("infocap.estimators._sequence.MAX_BYTES_OF_STRETCH_SUMS", 0)
-    twice = infocap.estimate(u, x, basis, washout=50)
-    for other in (there, twice):
-        assert_allclose(other.unbiased, whole.unbiased, atol=1e-10)
-        assert_allclose(other.standard_error, whole.standard_error, atol=1e-10)
-        assert_allclose(other.total_standard_error, whole.total_standard_error, rtol=1e-8)
+    in_two_passes = infocap.estimate(u, x, basis, washout=50)
+    for result in (on_device, in_two_passes):
+        assert_allclose(result.unbiased, expected.unbiased, atol=1e-10)
+        assert_allclose(result.standard_error, expected.standard_error, atol=1e-10)
+        assert_allclose(result.total_standard_error, expected.total_standard_error, rtol=1e-8)
 
 
 def test_a_delay_line_without_noise_is_exact():
@@ -406,14 +408,17 @@ def test_probe_drives_a_system_with_a_sequence():
 def test_functions_with_large_fourth_moments_are_named():
     basis = infocap.delayed_basis("hermite", max_delay={1: 4, 6: 0})
     u = infocap.draw(basis, 1500, seed=1)
-    x = np.hstack([u, np.roll(u, 1)]) + 0.1 * np.random.default_rng(0).standard_normal((1500, 2))
-    assert "1 of 7 functions have E[y^4] above" in infocap.estimate(u, x, basis).warnings[0]
+    noise = np.random.default_rng(0).standard_normal((1500, 2))
+    x = np.hstack([u, np.roll(u, 1)]) + 0.1 * noise
+    result = infocap.estimate(u, x, basis)
+    assert "1 of 7 functions have E[y^4] above" in result.warnings[0]
 
 
-def test_many_short_runs():
+def test_many_short_runs_have_the_capacities_of_one_long_run():
     rng = np.random.default_rng(3)
     u = rng.uniform(-1, 1, (300, 9))
-    x = np.stack([u, np.roll(u, 1, axis=1)], axis=2) + 0.1 * rng.standard_normal((300, 9, 2))
+    signal = np.stack([u, np.roll(u, 1, axis=1)], axis=2)
+    x = signal + 0.1 * rng.standard_normal(signal.shape)
     basis = infocap.delayed_basis(max_delay={1: 4, 2: 2})
     result = infocap.estimate(list(u), list(x), basis)
     assert result.n_samples == 300 * 5
@@ -425,7 +430,8 @@ def evidence_of_runs(n_runs):
     u = np.random.default_rng(1).uniform(-1, 1, 3000)
     x = np.column_stack([u, np.roll(u, 2)])
     basis = infocap.delayed_basis(max_delay={1: 5})
-    u_runs, x_runs = np.array_split(u, n_runs), np.array_split(x, n_runs)
+    u_runs = np.array_split(u, n_runs)
+    x_runs = np.array_split(x, n_runs)
     return infocap.estimators.gather_evidence(u_runs, x_runs, basis)
 
 
@@ -449,22 +455,27 @@ def quiet_network(seed=1, n=3000):
     return u, x, infocap.delayed_basis(max_delay={1: 15, 2: 8, 3: 5})
 
 
-def early(u, x):
+def with_early_readouts(u, x):
     return u[:-2], x[2:]
 
 
-def dependent(u, x):
+def with_dependent_inputs(u, x):
+    """Every seventh input is repeated one step later."""
     u = u.copy()
-    u[1::7] = u[:-1:7][: len(u[1::7])]
+    repeated = np.arange(1, len(u), 7)
+    u[repeated] = u[repeated - 1]
     return u, network(u, radius=0.5)
 
 
-def transient(u, x):
-    return u, x + 5 * np.exp(-np.arange(len(u)) / 40)[:, None] * np.linspace(-1, 1, x.shape[1])
+def with_a_transient(u, x):
+    decay = np.exp(-np.arange(len(u)) / 40)
+    size_of_channel = np.linspace(-5, 5, x.shape[1])
+    return u, x + decay[:, None] * size_of_channel
 
 
-def drifting(u, x):
-    return u, x * np.linspace(0.2, 2.0, len(u))[:, None]
+def with_drift(u, x):
+    gain = np.linspace(0.2, 2.0, len(u))
+    return u, x * gain[:, None]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -476,10 +487,10 @@ def test_checks_stay_silent_where_nothing_is_wrong(seed):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        (early, "x is 2 samples early"),
-        (dependent, r"u\[t\] and u\[t-1\] have the correlation 0.1"),
-        (transient, "pass a `washout` that is"),
-        (drifting, "stretches of the sequence disagree"),
+        (with_early_readouts, "x is 2 samples early"),
+        (with_dependent_inputs, r"u\[t\] and u\[t-1\] have the correlation 0.1"),
+        (with_a_transient, "pass a `washout` that is"),
+        (with_drift, "stretches of the sequence disagree"),
     ],
 )
 def test_mistakes_with_sequences_are_noticed(mistake, message):
@@ -498,7 +509,8 @@ def memory_result(tmp_path_factory):
     """A loaded result of readouts that hold delays 0 and 2, a product and a square."""
     generator = np.random.default_rng(2)
     u = generator.uniform(-1, 1, 4000)
-    x = np.column_stack([u, np.roll(u, 2), u * np.roll(u, 3), 1.5 * np.roll(u, 1) ** 2])
+    delayed = {delay: np.roll(u, delay) for delay in (1, 2, 3)}
+    x = np.column_stack([u, delayed[2], u * delayed[3], 1.5 * delayed[1] ** 2])
     x += 0.1 * generator.standard_normal(x.shape)
     result = infocap.estimate(u, x, MEMORY_BASIS, washout=30)
     path = tmp_path_factory.mktemp("memory") / "result.nc"
@@ -576,18 +588,27 @@ def test_slow_time_counts_what_drifts():
     assert not any("disagree" in check for check in result.checks)
 
 
-def test_pictures_of_a_sequence(recorded):
+def heights_of_bars(ax):
+    return [bar.get_height() for bar in ax.patches]
+
+
+def test_pictures_show_the_capacities_of_a_sequence(recorded):
     u, x, basis = recorded
     result = infocap.estimate(u, x, basis, washout=50)
+    without_constant = result.capacity.sum() - 1
+
     ax = infocap.plot.memory_function(result)
     assert_allclose(ax.lines[0].get_ydata(), result.memory_function().capacity)
+
     ax = infocap.plot.degree_bars({"a": result, "b": result})
-    assert_allclose(sum(one.get_height() for one in ax.patches), 2 * (result.capacity.sum() - 1))
+    assert_allclose(sum(heights_of_bars(ax)), 2 * without_constant)
+
     ax = infocap.plot.delay_matrix(result)
-    shown = ax.images[0].get_array()
-    assert_allclose(np.ma.masked_invalid(shown).sum(), result.capacity[basis.degrees == 2].sum())
+    matrix = np.ma.masked_invalid(ax.images[0].get_array())
+    assert_allclose(matrix.sum(), result.capacity[basis.degrees == 2].sum())
+
     ax = infocap.plot.capacity_by_delay(result)
-    assert_allclose(sum(one.get_height() for one in ax.patches), result.capacity.sum() - 1)
+    assert_allclose(sum(heights_of_bars(ax)), without_constant)
     plt.close("all")
 
 
@@ -638,10 +659,10 @@ def test_a_volterra_series_has_the_capacities_that_it_was_made_with():
     u = infocap.draw(basis, 4000, seed=1)
     x = system(u, seed=2)
     assert x.shape == (4000, 6)
-    plain = infocap.theory.random_mixture(basis, n_active=9, n_readouts=6, seed=3)
-    assert_allclose(
-        plain(u[1000:1040])[basis.memory :], plain(u)[1000 + basis.memory : 1040], atol=1e-12
-    )
+    without_noise = infocap.theory.random_mixture(basis, n_active=9, n_readouts=6, seed=3)
+    of_a_stretch = without_noise(u[1000:1040])[basis.memory :]
+    of_the_sequence = without_noise(u)[1000 + basis.memory : 1040]
+    assert_allclose(of_a_stretch, of_the_sequence, atol=1e-12)
     result = infocap.estimate(u, x, basis)
     assert abs(result.total - system.exact().sum()) < 4 * result.total_standard_error
     assert_allclose(result.capacity, system.exact(), atol=0.06)
@@ -665,15 +686,17 @@ def test_columns_of_a_table_name_the_inputs_of_a_sequence():
 def test_slow_time_goes_without_delays_and_with_own_functions():
     rng = np.random.default_rng(1)
     u = rng.uniform(-1, 1, 2000)
-    x = np.stack([u, u**2], axis=1) + 0.05 * rng.standard_normal((2000, 2))
-    result = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 0, 2: 0}, time_degree=1))
-    assert result.capacity_of(lambda u: u[:, 0]) == pytest.approx(
-        result.memory_function().capacity[0], abs=1e-3
-    )
-    with pytest.warns(
-        infocap.errors.DataWarning, match="outside the basis"
-    ):  # time is the last column
-        assert result.capacity_of(lambda u: u[:, 1] ** 3) < 0.01
+    x = np.column_stack([u, u**2]) + 0.05 * rng.standard_normal((2000, 2))
+    basis = infocap.delayed_basis(max_delay={1: 0, 2: 0}, time_degree=1)
+    result = infocap.estimate(u, x, basis)
+    linear = result.memory_function().capacity[0]
+    assert result.capacity_of(lambda u: u[:, 0]) == pytest.approx(linear, abs=1e-3)
+
+    def cube_of_time(columns):
+        return columns[:, 1] ** 3  # time is the last column
+
+    with pytest.warns(DataWarning, match="outside the basis"):
+        assert result.capacity_of(cube_of_time) < 0.01
 
 
 def test_high_degrees_of_several_delays_are_listed_at_once():
@@ -772,13 +795,12 @@ def test_bars_of_autocorrelated_noise_are_longer_where_least_squares_is_not_poss
 
 def test_a_sweep_goes_into_degree_bars_as_it_is():
     basis = infocap.delayed_basis(max_delay={1: 5})
-    found = infocap.sweep(
-        lambda radius: infocap.systems.EchoState(4, radius=radius, noise=0.01),
-        {"radius": (0.3, 0.9)}, basis, 600, seed=1, washout=60, progress=False,
-    )  # fmt: skip
-    ax = infocap.plot.degree_bars(found)
+    make_reservoir = partial(infocap.systems.EchoState, 4, noise=0.01)
+    values = {"radius": (0.3, 0.9)}
+    sweep = infocap.sweep(make_reservoir, values, basis, 600, seed=1, washout=60, progress=False)
+    ax = infocap.plot.degree_bars(sweep)
     assert ax.get_xlabel() == "radius"
-    assert [one.get_text() for one in ax.get_xticklabels()] == ["0.3", "0.9"]
-    heights = [bar.get_height() for bar in ax.patches[:2]]
-    assert_allclose(heights, [one.capacity[1:].sum() for one in found.results])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.3", "0.9"]
+    without_constant = [result.capacity[1:].sum() for result in sweep.results]
+    assert_allclose(heights_of_bars(ax)[:2], without_constant)
     plt.close(ax.figure)

@@ -23,7 +23,8 @@ import infocap
 from infocap.errors import DataError, ParameterError
 
 BASIS = infocap.product_basis("legendre", 3, 4)
-N, K = 5003, 10
+N = 5003
+K = 10
 U = infocap.draw(BASIS, N, design="random", seed=0)
 X = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(U)
 ALGORITHM_1 = "threshold-richardson"

@@ -9,8 +9,7 @@ from infocap.errors import DataWarning
 from infocap.estimators._fit import NO_FIT, choose_controls, fit_readouts
 from infocap.estimators._residual_sums import MIN_RELATIVE_MARGIN
 from infocap.estimators._second_pass import run_second_pass
-from infocap.kernels import MIN_EXACT_LEVERAGE as EXACT_ABOVE
-from infocap.kernels import Ridge
+from infocap.kernels import MIN_EXACT_LEVERAGE, Ridge
 
 BASIS = infocap.product_basis("legendre", 2, 6)  # 28 functions
 DEVICE = infocap.systems.RandomFeatures(2, 12, gain=2, noise=0.05, seed=1)
@@ -76,7 +75,7 @@ def test_margins_are_one_minus_the_diagonal_of_the_hat_matrix(kept):
     used = y[:, kept]
     exact = np.diag(used @ np.linalg.solve(used.T @ used + np.diag(penalties), used.T))
     leverage = 1 - fit.margin(y.T)
-    is_large = leverage > EXACT_ABOVE
+    is_large = leverage > MIN_EXACT_LEVERAGE
     assert 2 <= is_large.sum() < 60
     assert_allclose(leverage[is_large], exact[is_large], atol=1e-12)
     relative_error = leverage[~is_large] / exact[~is_large] - 1
@@ -284,7 +283,9 @@ class TestWarnings:
     """Every warning of the method: raised where it should be, and not raised next door."""
 
     def test_few_samples_for_the_functions(self):
-        few, enough = random_points(55), random_points(56)  # 28 functions
+        # 28 functions
+        few = random_points(55)
+        enough = random_points(56)
         words = "55 samples are few for 28 functions: the total is the sum of the capacities that"
         result = assert_warns(words, few, DEVICE(few, seed=1))
         assert "few samples for 28 functions" in result.unreliable

@@ -8,32 +8,11 @@ import numpy as np
 import pytest
 
 import infocap
-from infocap._formatting import rounded
 from infocap.errors import Check
+from support import NINE_FEATURES, REASON, SMALL_BASIS, reliable_result, unreliable_result
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-BASIS = infocap.product_basis("legendre", 2, 4)
-DEVICE = infocap.systems.RandomFeatures(2, 9, noise=0.05, seed=5)
-REASON = "half of the rows are doubtful"
-
-
-@functools.cache
-def reliable_result():
-    """A result that no warning concerns, with growth and repeats."""
-    u = infocap.draw(BASIS, 512, seed=1)
-    recording = infocap.Recording(u, DEVICE(u, seed=1), np.arange(512), repeats=DEVICE(u, seed=2))
-    return infocap.estimate(recording, basis=BASIS)
-
-
-def unreliable_result(*reasons):
-    """The same result with warnings that concern its total."""
-    checks = [Check(f"{reason}; measure again.", unreliable=reason) for reason in reasons]
-    return replace(reliable_result(), checks=tuple(checks))
-
-
-def qualified_total(result):
-    """The words that stand in place of an error bar."""
-    return f"about {rounded(result.total, result.total_standard_error)} (unreliable: {REASON})"
+ABOUT = f"about 6.5 (unreliable: {REASON})"
 
 
 def in_one_line(text):
@@ -65,8 +44,9 @@ def _close_figures():
         (5.0, float("nan"), "5.0"),
     ],
 )
-def test_an_unreliable_number_has_two_digits_at_most_and_none_below_its_error(value, error, text):
-    assert rounded(value, error) == text
+def test_an_unreliable_total_has_two_digits_at_most_and_none_below_its_error(value, error, text):
+    result = replace(unreliable_result(REASON), total=value, total_standard_error=error)
+    assert result.qualified_total == f"about {text} (unreliable: {REASON})"
 
 
 def test_a_result_without_warnings_is_reliable():
@@ -91,12 +71,13 @@ def test_an_unreliable_total_keeps_its_interval():
 
 
 def test_the_summary_qualifies_the_total():
-    result = unreliable_result(REASON)
-    lines = repr(result).splitlines()
-    headline = f"CapacityResult: total {qualified_total(result)} of at most 10"
-    assert lines[0] == f"{headline} (9 readouts and the constant)"
-    assert f"found about {rounded(result.total, None)} of about" in lines[2]
-    assert f"total {result.total:.3f} ± " in repr(reliable_result())
+    first, _, third, *_ = repr(unreliable_result(REASON)).splitlines()
+    assert first == f"CapacityResult: total {ABOUT} of at most 10 (9 readouts and the constant)"
+    assert "found about 6.5 of about" in third
+
+
+def test_the_summary_of_a_reliable_total_has_an_error_bar():
+    assert "total 6.478 ± 0.061 of" in repr(reliable_result())
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
@@ -111,7 +92,7 @@ def test_files_keep_why_a_total_is_unreliable(tmp_path, suffix):
 def test_pictures_of_capacities_say_why_the_total_is_unreliable(draw):
     ax = draw(unreliable_result("cost of $2 and $3"))
     label = next(text for text in ax.texts if "frac" in text.get_text())
-    assert rf"≈{rounded(reliable_result().total, None)}}}" in label.get_text()
+    assert "≈6.5}" in label.get_text()
     assert label.get_bbox_patch().get_linestyle() == "--"
     assert "unreliable: cost of \\$2" in in_one_line(ax.get_title())
     ax.figure.canvas.draw()  # the dollars are no mathematics
@@ -129,7 +110,7 @@ def test_growth_of_an_unreliable_total_has_open_symbols_and_no_interval():
     assert len(ax.collections) == 0
     assert ax.lines[0].get_markerfacecolor() == "white"
     legend = ax.get_legend()
-    assert qualified_total(reliable_result()) in in_one_line(legend.get_title().get_text())
+    assert ABOUT in in_one_line(legend.get_title().get_text())
     labels = [text.get_text() for text in legend.get_texts()]
     assert "total capacity, unreliable" in labels
     assert "95 % interval" not in labels
@@ -139,9 +120,9 @@ def test_a_comparison_qualifies_totals_and_their_differences():
     results = (reliable_result(), unreliable_result(REASON), reliable_result())
     comparison = infocap.compare(*results, names=["a", "b", "c"])
     lines = repr(comparison).splitlines()
-    line_of_b = next(line for line in lines if line.startswith("  b "))
-    line_of_c = next(line for line in lines if line.startswith("  c "))
-    assert qualified_total(reliable_result()) in line_of_b
+    (line_of_b,) = [line for line in lines if line.startswith("  b ")]
+    (line_of_c,) = [line for line in lines if line.startswith("  c ")]
+    assert ABOUT in line_of_b
     assert line_of_b.split()[-2:] == ["about", "0"]
     assert "±" not in line_of_b
     assert line_of_c.count("±") == 2
@@ -150,7 +131,7 @@ def test_a_comparison_qualifies_totals_and_their_differences():
     legend = infocap.plot.compare(comparison).get_legend()
     labels = [in_one_line(text.get_text()) for text in legend.get_texts()]
     assert " ± " in labels[0]
-    assert labels[1] == f"b: {qualified_total(reliable_result())} of 10"
+    assert labels[1] == f"b: {ABOUT} of 10"
 
 
 def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
@@ -161,10 +142,10 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
     monkeypatch.setitem(infocap.diagnostics.CHECKS, "doubt", doubt_high_ranks)
     make_device = functools.partial(infocap.systems.RandomFeatures, 2, gain=3.0, noise=0.5)
     values = {"n_readouts": [3, 6]}
-    sweep = infocap.sweep(make_device, values, BASIS, 1024, seed=1, progress=False)
+    sweep = infocap.sweep(make_device, values, SMALL_BASIS, 1024, seed=1, progress=False)
     small, large = repr(sweep).splitlines()[-2:]
     assert " ± " in small
-    assert large.startswith(f"  n_readouts=6: {qualified_total(sweep.results[1])} of 7")
+    assert large.startswith(f"  n_readouts=6: {sweep.results[1].qualified_total} of 7")
     assert sweep.to_dataframe().unreliable.tolist() == ["", REASON]
     assert sweep.to_xarray().unreliable.values.tolist() == ["", REASON]
 
@@ -178,32 +159,32 @@ def random_inputs(n=N_SAMPLES):
 
 def with_inputs_of_another_interval():
     u = random_inputs()
-    return (u + 1) / 2, DEVICE(u, seed=1)
+    return (u + 1) / 2, NINE_FEATURES(u, seed=1)
 
 
 def with_readouts_one_row_late():
     u = random_inputs()
-    return u, np.roll(DEVICE(u, seed=1), 1, axis=0)
+    return u, np.roll(NINE_FEATURES(u, seed=1), 1, axis=0)
 
 
 def with_drift():
     u = random_inputs()
-    return u, DEVICE(u, seed=1) + np.linspace(0, 3, N_SAMPLES)[:, None]
+    return u, NINE_FEATURES(u, seed=1) + np.linspace(0, 3, N_SAMPLES)[:, None]
 
 
 def of_rows(n):
     u = random_inputs()
-    return u[:n], DEVICE(u, seed=1)[:n]
+    return u[:n], NINE_FEATURES(u, seed=1)[:n]
 
 
 def with_clipped_readouts():
     u = random_inputs()
-    return u, np.minimum(DEVICE(u, seed=1), 0.5)
+    return u, np.minimum(NINE_FEATURES(u, seed=1), 0.5)
 
 
 def with_a_dead_and_a_dependent_channel():
     u = random_inputs()
-    x = DEVICE(u, seed=1)
+    x = NINE_FEATURES(u, seed=1)
     return u, np.column_stack([x, x[:, 0], 0 * x[:, 0]])
 
 
@@ -242,8 +223,8 @@ def test_a_device_has_the_capacities_that_its_readouts_show(make_data):
 
 
 def test_repeats_that_contradict_the_total_make_it_unreliable():
-    u = infocap.draw(BASIS, 1024, seed=1)
+    u = infocap.draw(SMALL_BASIS, 1024, seed=1)
     noisy_device = infocap.systems.RandomFeatures(2, 9, noise=1.0, seed=5)
     repeats = noisy_device(u, seed=2)
-    result = infocap.estimate(u, DEVICE(u, seed=1), BASIS, repeats=repeats)
+    result = infocap.estimate(u, NINE_FEATURES(u, seed=1), SMALL_BASIS, repeats=repeats)
     assert "more than repeats allow" in result.unreliable

@@ -1,4 +1,4 @@
-"""probe and convergence."""
+"""What users call beside `estimate`: probe, convergence and calibrate."""
 
 import numpy as np
 import pytest
@@ -6,23 +6,25 @@ from numpy.testing import assert_allclose
 from scipy.stats import qmc
 
 import infocap
-from infocap.errors import DataError, DataWarning
+from infocap.errors import DataError, DataWarning, ParameterError
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 
 
 def test_probe_is_draw_measure_estimate():
+    system = infocap.systems.RandomFeatures(2, 10)
+    options = {"method": "richardson-threshold"}
+    u = infocap.draw(BASIS, 512, design="halton", seed=4)
+    expected = infocap.estimate(u, system(u), BASIS, **options)
+    result = infocap.probe(system, BASIS, 512, design="halton", seed=4, **options)
+    assert_allclose(result.capacity, expected.capacity)
+
+
+def test_the_seed_of_probe_decides_the_noise_too():
     system = infocap.systems.RandomFeatures(2, 10, noise=0.1)
     result = infocap.probe(system, BASIS, 512, seed=4)
-    assert_allclose(
-        result.capacity, infocap.probe(system, BASIS, 512, seed=4).capacity
-    )  # noise included
-    assert np.any(result.capacity != infocap.probe(system, BASIS, 512, seed=5).capacity)
-    quiet = infocap.systems.RandomFeatures(2, 10)
-    u = infocap.draw(BASIS, 512, design="halton", seed=4)
-    by_hand = infocap.estimate(u, quiet(u), BASIS, method="richardson-threshold")
-    found = infocap.probe(quiet, BASIS, 512, design="halton", seed=4, method="richardson-threshold")
-    assert_allclose(found.capacity, by_hand.capacity)
+    assert_allclose(infocap.probe(system, BASIS, 512, seed=4).capacity, result.capacity)
+    assert np.any(infocap.probe(system, BASIS, 512, seed=5).capacity != result.capacity)
 
 
 def test_probe_refuses_a_system_of_the_wrong_shape():
@@ -33,13 +35,12 @@ def test_probe_refuses_a_system_of_the_wrong_shape():
 
 
 def test_a_perfect_system_has_capacity_one_for_what_it_computes():
-    result = infocap.probe(
-        lambda u: np.column_stack([u[:, 0], u[:, 0] * u[:, 1]]), BASIS, 1024, seed=0
-    )
-    wanted = {"1", "P1(u1)", "P1(u1)·P1(u2)"}
-    assert {
-        label for label, c in zip(BASIS.labels, result.capacity, strict=True) if c > 0.01
-    } == wanted
+    def product(u):
+        return np.column_stack([u[:, 0], u[:, 0] * u[:, 1]])
+
+    result = infocap.probe(product, BASIS, 1024, seed=0)
+    places = np.flatnonzero(result.capacity > 0.01)
+    assert {BASIS.labels[place] for place in places} == {"1", "P1(u1)", "P1(u1)·P1(u2)"}
     assert_allclose(result.total, 3, atol=0.01)
 
 
@@ -47,7 +48,8 @@ def test_convergence_starts_at_one_and_falls_to_the_capacity():
     system = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.2, seed=0)
     u = infocap.draw(BASIS, 4096, seed=0)
     curve = infocap.convergence(u, system(u, seed=1), BASIS)
-    assert curve.maximum == curve.n_samples[0] == 7
+    assert curve.maximum == 7
+    assert curve.n_samples[0] == 7
     assert curve.n_samples[-1] == 4096
     assert_allclose(curve.raw[0], 1, atol=1e-9)
     assert_allclose(curve.raw[-1], system.exact(), atol=0.03)
@@ -59,37 +61,67 @@ def test_convergence_is_what_the_first_rows_alone_give():
     u = infocap.draw(BASIS, 256, seed=0)
     x = infocap.systems.RandomFeatures(2, 5)(u)
     curve = infocap.convergence(u, x, BASIS, [50, 100, 256])
-    alone = infocap.estimate(u[:100], x[:100], BASIS, method="raw")
-    assert_allclose(curve.raw[1], alone.raw / np.mean(BASIS(u[:100]) ** 2, axis=0), atol=1e-10)
-    with pytest.raises(
-        DataError, match=r"sizes=\[0, 300\]. must be numbers of samples from 1 to 256"
-    ):
+    of_first_rows = infocap.estimate(u[:100], x[:100], BASIS, method="raw")
+    power = np.mean(BASIS(u[:100]) ** 2, axis=0)
+    assert_allclose(curve.raw[1], of_first_rows.raw / power, atol=1e-10)
+
+
+def test_convergence_over_impossible_sizes_is_refused():
+    u = infocap.draw(BASIS, 256, seed=0)
+    x = infocap.systems.RandomFeatures(2, 5)(u)
+    message = r"sizes=\[0, 300\]. must be numbers of samples from 1 to 256"
+    with pytest.raises(DataError, match=message):
         infocap.convergence(u, x, BASIS, [0, 300])
 
 
-def test_random_features_are_what_they_say():
-    """One seed gives one set of weights: the arguments of tanh are those of every other activation."""
+def features_of(u, **options):
+    return infocap.systems.RandomFeatures(2, 7, **options)(u)
+
+
+@pytest.fixture(scope="module")
+def features():
+    """Inputs, a plane of them, and the weights that random features have there."""
     u = infocap.draw(BASIS, 16, seed=0)
-    arguments = np.arctanh(infocap.systems.RandomFeatures(2, 7)(u))
     plane = np.column_stack([np.ones(16), u])
-    weights, left, *_ = np.linalg.lstsq(plane, arguments, rcond=None)
+    weights, squares, *_ = np.linalg.lstsq(plane, np.arctanh(features_of(u)), rcond=None)
     assert weights.shape == (3, 7)
-    assert np.all(left < 1e-20)  # linear in the inputs
-    by_hand = {
-        "relu": arguments * (arguments > 0),
-        "sin": np.sin(arguments),
-        "square": arguments**2,
-    }
-    for activation, expected in by_hand.items():
-        found = infocap.systems.RandomFeatures(2, 7, activation=activation)(u)
-        assert_allclose(found, expected, atol=1e-12)
-    stronger = np.arctanh(infocap.systems.RandomFeatures(2, 7, gain=0.5)(u))
-    assert_allclose(
-        stronger, plane @ (weights * [[1.0], [0.5], [0.5]]), atol=1e-12
-    )  # the bias stays
-    noisy = infocap.systems.RandomFeatures(2, 7, noise=0.1)(np.repeat(u, 500, axis=0), seed=1)
-    assert_allclose(noisy.reshape(16, 500, 7).std(axis=1), 0.1, atol=0.02)  # 6 standard errors
-    with pytest.raises(infocap.errors.ParameterError, match="activation='softmax'"):
+    assert np.all(squares < 1e-20)  # linear in the inputs
+    return u, plane, weights
+
+
+ACTIVATIONS = {
+    "relu": lambda arguments: np.maximum(arguments, 0),
+    "sin": np.sin,
+    "square": np.square,
+}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_random_features_of_one_seed_have_the_same_weights_in_every_activation(
+    features, activation
+):
+    u, plane, weights = features
+    expected = ACTIVATIONS[activation](plane @ weights)
+    assert_allclose(features_of(u, activation=activation), expected, atol=1e-12)
+
+
+def test_the_gain_of_random_features_leaves_the_bias_as_it_is(features):
+    u, plane, weights = features
+    gain = np.array([[1.0], [0.5], [0.5]])
+    assert_allclose(np.arctanh(features_of(u, gain=0.5)), plane @ (gain * weights), atol=1e-12)
+
+
+def test_the_noise_of_random_features_has_the_size_that_was_given(features):
+    u, *_ = features
+    n = 500
+    system = infocap.systems.RandomFeatures(2, 7, noise=0.1)
+    x = system(np.repeat(u, n, axis=0), seed=1).reshape(16, n, 7)
+    assert_allclose(x.std(axis=1), 0.1, rtol=6 / np.sqrt(2 * n))  # 6 standard errors
+
+
+def test_random_features_refuse_other_activations_and_other_inputs(features):
+    u, *_ = features
+    with pytest.raises(ParameterError, match="activation='softmax'"):
         infocap.systems.RandomFeatures(2, activation="softmax")
     with pytest.raises(DataError, match=r"wants \(samples, 3\)"):
         infocap.systems.RandomFeatures(3)(u)
@@ -101,16 +133,16 @@ def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warnin
     system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, gain=2.0, noise=0.01)
     net = qmc.Sobol(2, scramble=True, rng=1).random(1024)  # in its own order, not shuffled
     u = 2 * net - 1
-    x, again = system(u, seed=1), system(u, seed=2)
-    chosen = np.random.default_rng(0).permutation(1024) % 4 == 0
-    fair = infocap.estimate(u, x, basis, repeats=np.where(chosen[:, None], again, np.nan))
-    assert not any("repeated inputs" in check for check in fair.checks)
-    striped = np.arange(1024) % 4 == 0
-    with pytest.warns(
-        DataWarning,
-        match=r"the repeated inputs do not follow the declared distribution: the mean of P",
-    ):
-        infocap.estimate(u, x, basis, repeats=np.where(striped[:, None], again, np.nan))
+    x = system(u, seed=1)
+    again = system(u, seed=2)
+    every_fourth = np.arange(1024)[:, None] % 4 == 0
+    a_random_fourth = np.random.default_rng(0).permutation(every_fourth)
+
+    result = infocap.estimate(u, x, basis, repeats=np.where(a_random_fourth, again, np.nan))
+    assert not any("repeated inputs" in check for check in result.checks)
+    message = "the repeated inputs do not follow the declared distribution: the mean of P"
+    with pytest.warns(DataWarning, match=message):
+        infocap.estimate(u, x, basis, repeats=np.where(every_fourth, again, np.nan))
 
 
 @pytest.mark.thorough
@@ -122,21 +154,24 @@ def test_calibrate_finds_two_parameters_and_says_how_surely():
         features = infocap.systems.RandomFeatures(2, 8, noise=noise, seed=3)
         return infocap.probe(lambda u, seed: features(gain * u, seed=seed), basis, 1024, seed=seed)
 
-    truth, pulls = {"noise": 0.05, "gain": 0.8}, []
+    def predict(**parameters):
+        return capacities(**parameters).unbiased
+
+    true_parameters = {"noise": 0.05, "gain": 0.8}
+    start = {"noise": 0.08, "gain": 0.6}
+    pulls = []  # errors in units of their standard errors
     for seed in range(2, 6):
-        measured = capacities(**truth, seed=seed)
+        measured = capacities(**true_parameters, seed=seed)
         errors = np.sqrt(2) * measured.standard_error
-        found = infocap.calibrate(
-            lambda **given: capacities(**given).unbiased,
-            {"noise": 0.08, "gain": 0.6},
-            measured.unbiased,
-            errors,
-        )
-        pulls.append(
-            [(found.parameters[name] - truth[name]) / found.standard_error[name] for name in truth]
-        )
-        assert found.degrees_of_freedom == np.sum(errors > 0) - 2
+        calibration = infocap.calibrate(predict, start, measured.unbiased, errors)
+        for name, true_value in true_parameters.items():
+            error = calibration.parameters[name] - true_value
+            pulls.append(error / calibration.standard_error[name])
+        assert calibration.degrees_of_freedom == np.sum(errors > 0) - 2
     assert np.abs(pulls).max() < 4
+
+
+def test_one_value_cannot_tell_a_parameter():
     with pytest.raises(DataError, match="cannot tell 1 parameters"):
         infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0], [0.1])
 
@@ -187,5 +222,5 @@ def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():
     result = infocap.estimate(recording, basis=infocap.delayed_basis(max_delay={1: 0, 2: 0}))
     assert result.basis.labels == ["1", "P1(Bias[t])", "P2(Bias[t])"]
     assert result.total == pytest.approx(3)
-    with pytest.raises(infocap.errors.ParameterError, match="give inputs and readouts"):
+    with pytest.raises(ParameterError, match="give inputs and readouts"):
         infocap.estimate(u)

@@ -71,7 +71,8 @@ def test_a_card_tells_what_the_device_computes_and_how_it_was_measured(kind, tmp
         result, tmp_path / "card.html", "Tube 7", {"what": "glass", "cost per inference": "3 nJ"}
     )
     page = path.read_text(encoding="utf-8")
-    said, found = words(page), Elements(page)
+    said = words(page)
+    found = Elements(page)
     assert found.open == []
     ids = [value for key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))

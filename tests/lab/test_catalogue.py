@@ -25,6 +25,7 @@ HANDED_ON = {
     "estimators/_pipeline.py",
     "lab/cli/_terminal.py",
     "lab/files/_own_file.py",
+    "lab/files/_tables.py",
     "recording/_recording.py",
     "tasks/_demand.py",
     "workflow/_compare.py",

@@ -316,7 +316,8 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
 
 
 def test_compare_shows_a_table_and_writes_it(infocap_says, tmp_path):
-    table, picture = tmp_path / "table.csv", tmp_path / "c.png"
+    table = tmp_path / "table.csv"
+    picture = tmp_path / "c.png"
     words = ["compare", "result.nc", "other.nc", "-o", table, "--plot", picture]
     code, out, err = infocap_says(*words, "--names", "six channels", "--names", "nine")
     assert (code, err) == (0, "")
@@ -324,7 +325,8 @@ def test_compare_shows_a_table_and_writes_it(infocap_says, tmp_path):
     assert "nine - six channels" in out
     assert f"wrote {table}, {picture}" in out
     written = pd.read_csv(table)
-    a, b = infocap.load_result("result.nc"), infocap.load_result("other.nc")
+    a = infocap.load_result("result.nc")
+    b = infocap.load_result("other.nc")
     assert written.difference[1] == pytest.approx(b.total - a.total)
     assert list(written.device[:2]) == ["six channels", "nine"]
     code, out, _ = infocap_says(

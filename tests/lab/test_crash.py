@@ -16,7 +16,7 @@ import pytest
 import infocap
 from infocap.errors import DataError
 from infocap.lab import Store, acquire
-from infocap.lab.experiment import read_store as read_entries
+from infocap.lab.experiment import read_store
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))
@@ -126,7 +126,7 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, 
         promised = told_before(steps[:at])
         if promised:
             values = stored(again / "run.db")
-            assert read_entries(again / "run.db").is_sound
+            assert read_store(again / "run.db").is_sound
             assert promised.items() <= values.items()
             n_planned = len(plan("large").schedule)
             assert len(values) % batch == 0 or len(values) == n_planned  # no part of a batch

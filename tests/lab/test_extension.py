@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire, extend, status
-from infocap.lab.experiment import read_store as read_entries
+from infocap.lab.experiment import read_store
 
 EVERY_KIND = {"noise_repeats": 3, "repeat_every": 4, "reference_every": 7}
 ARRAYS = ("inputs", "readouts", "design_index", "repeats", "noise", "reference")
@@ -132,9 +132,9 @@ def test_a_longer_plan_extends_the_store_of_the_shorter_one_and_others_do_not(tm
         ParameterError, match=r"n_samples=100` is less than the 128 .* can only grow"
     ):
         extend(path, 100)
-    n_plans = len(read_entries(path).plans)
+    n_plans = len(read_store(path).plans)
     assert extend(path, 128).n_samples == 128
-    assert len(read_entries(path).plans) == n_plans
+    assert len(read_store(path).plans) == n_plans
 
 
 def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tmp_path):
@@ -241,6 +241,6 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
 
 def n_stored():
     try:
-        return len(read_entries(Path("run.db")).measurements)
+        return len(read_store(Path("run.db")).measurements)
     except DataError:  # the process has only just begun it
         return 0

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -21,19 +20,19 @@ from test_files import (
     MAY_CRASH_SCIPY,
     U,
     X,
-    broken,
+    damaged_copy,
     examples,
+    make_recording,
     read_anything,
-    recording,
-    write_foreign,
+    run_cli,
+    write_hdf5,
 )
 
 import infocap
 from infocap.errors import DataError, InfocapError, ParameterError
 from infocap.lab import Plan, Store, status
-from infocap.lab.experiment._measurement import Kind, Measurement
-from infocap.lab.experiment._store_row import SCHEMA
-from infocap.lab.experiment._store_row import StoreRow as Entry
+from infocap.lab.experiment import Kind, Measurement
+from infocap.lab.experiment._store_row import SCHEMA, StoreRow
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1)
 
@@ -86,7 +85,7 @@ def never_written(path):
 
 
 def virtual(path):
-    write_foreign(path.parent / "other.h5", "h5", U, X)
+    write_hdf5(path.parent / "other.h5", U, X)
     layout = h5py.VirtualLayout((12, 3), float)
     layout[:] = h5py.VirtualSource("other.h5", "outputs", (12, 3))
     with h5py.File(path, "w", libver="latest") as file:
@@ -161,7 +160,7 @@ def test_every_flipped_byte_of_a_result_is_found(tmp_path, suffix):
 
 
 def test_a_zeroed_index_of_chunks_neither_crashes_nor_reads_zeros(tmp_path):
-    path = recording(n=2000, k=300, optional=()).save(tmp_path / "run.nc")
+    path = make_recording(n=2000, n_readouts=300, optional=()).save(tmp_path / "run.nc")
     data = path.read_bytes()
     place = data.index(b"TREE")
     for start in (place, place + 24):
@@ -176,7 +175,7 @@ def test_a_zeroed_index_of_chunks_neither_crashes_nor_reads_zeros(tmp_path):
 def test_a_file_changed_by_another_program_is_refused_until_the_user_says_that_it_is_meant(
     tmp_path,
 ):
-    path = recording(optional=()).save(tmp_path / "run.nc")
+    path = make_recording(optional=()).save(tmp_path / "run.nc")
     with h5py.File(path, "r+") as file:
         file["readouts"][0, 0] = 7.0
     with pytest.raises(DataError, match="delete its attribute 'infocap_checksum'"):
@@ -204,48 +203,48 @@ STORY = {"plan": PLAN.to_dict(), "fingerprint": PLAN.fingerprint}
 
 def pack(u, x):
     measurement = Measurement(Kind.SAMPLE, 0, u, readouts=x)
-    return Entry.of_measurement(measurement, 0.0).data
+    return StoreRow.of_measurement(measurement, 0.0).data
 
 
 def plan_entry(**changes):
-    return Entry("plan", 0, 1e9, json.dumps(STORY | changes).encode())
+    return StoreRow("plan", 0, 1e9, json.dumps(STORY | changes).encode())
 
 
-ROW = Entry("sample", 3, 1e9, pack(np.zeros(2), np.ones(4)))
+ROW = StoreRow("sample", 3, 1e9, pack(np.zeros(2), np.ones(4)))
 FORGED = {
     "no plan": [ROW],
-    "plan is a list": [Entry("plan", 0, 1e9, b"[]"), ROW],
-    "plan is nested": [Entry("plan", 0, 1e9, b"[" * 100_000), ROW],
+    "plan is a list": [StoreRow("plan", 0, 1e9, b"[]"), ROW],
+    "plan is nested": [StoreRow("plan", 0, 1e9, b"[" * 100_000), ROW],
     "plan is a number": [plan_entry(plan=7), ROW],
     "plan of words": [plan_entry(plan={"n_inputs": "two"}), ROW],
     "huge plan": [plan_entry(plan=PLAN.to_dict() | {"n_samples": 1 << 50}), ROW],
     "many inputs": [plan_entry(plan=PLAN.to_dict() | {"n_inputs": 1 << 40}), ROW],
     "channel is a number": [plan_entry(plan=PLAN.to_dict() | {"channel": 5}), ROW],
-    "schedule of nothing": [plan_entry(), Entry("schedule", 0, 1e9, b""), ROW],
-    "schedule of too many": [plan_entry(), Entry("schedule", 0, 1e9, b"\xff" * 20), ROW],
-    "row of nothing": [plan_entry(), Entry("sample", 4, 1e9, b""), ROW],
-    "row of odd bytes": [plan_entry(), Entry("sample", 4, 1e9, ROW.data + b"x"), ROW],
+    "schedule of nothing": [plan_entry(), StoreRow("schedule", 0, 1e9, b""), ROW],
+    "schedule of too many": [plan_entry(), StoreRow("schedule", 0, 1e9, b"\xff" * 20), ROW],
+    "row of nothing": [plan_entry(), StoreRow("sample", 4, 1e9, b""), ROW],
+    "row of odd bytes": [plan_entry(), StoreRow("sample", 4, 1e9, ROW.data + b"x"), ROW],
     "row of many inputs": [
         plan_entry(),
-        Entry("sample", 4, 1e9, b"f\xff\xff\xff\x7f" + bytes(40)),
+        StoreRow("sample", 4, 1e9, b"f\xff\xff\xff\x7f" + bytes(40)),
         ROW,
     ],
     "rows of unequal lengths": [
         plan_entry(),
-        Entry("sample", 4, 1e9, pack(np.zeros(2), np.ones(5))),
+        StoreRow("sample", 4, 1e9, pack(np.zeros(2), np.ones(5))),
         ROW,
     ],
     "rows of unequal inputs": [
         plan_entry(),
-        Entry("sample", 4, 1e9, pack(np.zeros(3), np.ones(4))),
+        StoreRow("sample", 4, 1e9, pack(np.zeros(3), np.ones(4))),
         ROW,
     ],
-    "time is infinite": [plan_entry(), Entry("sample", 4, float("inf"), ROW.data), ROW],
-    "time in milliseconds": [plan_entry(), Entry("sample", 4, 1.8e12, ROW.data), ROW],
-    "time before 1970": [plan_entry(), Entry("sample", 4, -1e300, ROW.data), ROW],
-    "negative index": [plan_entry(), Entry("sample", -7, 1e9, ROW.data), ROW],
-    "event is a list": [plan_entry(), Entry("event", 0, 1e9, b"[1]"), ROW],
-    "event of nothing": [plan_entry(), Entry("event", 0, 1e9, b"{}"), ROW],
+    "time is infinite": [plan_entry(), StoreRow("sample", 4, float("inf"), ROW.data), ROW],
+    "time in milliseconds": [plan_entry(), StoreRow("sample", 4, 1.8e12, ROW.data), ROW],
+    "time before 1970": [plan_entry(), StoreRow("sample", 4, -1e300, ROW.data), ROW],
+    "negative index": [plan_entry(), StoreRow("sample", -7, 1e9, ROW.data), ROW],
+    "event is a list": [plan_entry(), StoreRow("event", 0, 1e9, b"[1]"), ROW],
+    "event of nothing": [plan_entry(), StoreRow("event", 0, 1e9, b"{}"), ROW],
 }
 
 
@@ -292,7 +291,7 @@ def test_a_plan_cut_anywhere_is_refused(tmp_path):
 
 def test_control_characters_never_reach_the_terminal(tmp_path):
     evil = "a\x1b]0;gone\x07\x1b[2J\x9b31m\u202e"
-    found = recording(
+    found = make_recording(
         optional=(),
         channel=(evil, "b", "c"),
         readout_unit=evil,
@@ -352,7 +351,7 @@ FORK = """
 import os, sys, threading, time, warnings
 import numpy as np
 import infocap
-from infocap.result._capacity_result import CapacityResult
+from infocap.result import CapacityResult
 warnings.simplefilter("ignore")
 basis = infocap.product_basis("legendre", 2, 4)
 u = infocap.draw(basis, 512, seed=1)
@@ -403,7 +402,6 @@ def test_paused_dask_workers_are_an_error_and_not_waited_for(monkeypatch):
 
 
 def test_domains_and_families_are_given_once_or_once_for_each_input(tmp_path, monkeypatch):
-    from test_files import run_cli
 
     monkeypatch.chdir(tmp_path)
     plan = [
@@ -441,15 +439,19 @@ test_hostile.mutate(test_hostile.Path(sys.argv[2]), int(sys.argv[3]), int(sys.ar
 """
 
 
-def same_numbers(found, whole):
+def has_same_numbers(read, expected):
     """Whether a result or a recording has the numbers that were saved."""
-    if isinstance(whole, infocap.Recording):
-        pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
-        return all(
-            (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
-            for a, b in pairs
-        )
-    return found.capacity.tobytes() == whole.capacity.tobytes() and found.total == whole.total
+    if not isinstance(expected, infocap.Recording):
+        is_same = read.capacity.tobytes() == expected.capacity.tobytes()
+        return is_same and read.total == expected.total
+    for name in ARRAYS:
+        array = getattr(read, name)
+        expected_array = getattr(expected, name)
+        if (array is None) != (expected_array is None):
+            return False
+        if array is not None and array.tobytes() != expected_array.tobytes():
+            return False
+    return True
 
 
 def mutate(folder, count, seed):
@@ -457,57 +459,49 @@ def mutate(folder, count, seed):
     import resource
 
     rng = random.Random(seed)
-    np.save(folder / "partner.npy", U)
-    files = [file for file in examples(folder / "whole") if file.name != MAY_CRASH_SCIPY]
-    with Store(folder / "whole" / "run.db", PLAN) as store:
-        for one in store.remaining():
-            store.record(one.number, np.append(one.u, one.u**2), one.kind)
-    files.append(folder / "whole" / "run.db")
-    ours = {
-        path: read_anything(path, None)
-        for path in files
-        if path.name in ("run.nc", "result.nc", "result.csv")
-    }
-    refused = 0
+    partner = folder / "partner.npy"
+    np.save(partner, U)
+    originals = [file for file in examples(folder / "whole") if file.name != MAY_CRASH_SCIPY]
+    database = folder / "whole" / "run.db"
+    with Store(database, PLAN) as store:
+        for measurement in store.remaining():
+            u = measurement.u
+            store.record(measurement.number, np.append(u, u**2), measurement.kind)
+    originals.append(database)
+    expected = {}
+    for path in originals:
+        if path.name in ("run.nc", "result.nc", "result.csv"):
+            expected[path] = read_anything(path, None)
+
+    n_refused = 0
     for number in range(count):
-        whole = files[number % len(files)]
-        path = folder / whole.name
-        if whole.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-            shutil.copytree(whole, path)
-            target = rng.choice(sorted(one for one in path.rglob("*") if one.is_file()))
-            target.write_bytes(broken(target.read_bytes(), rng))
-        else:
-            path.write_bytes(broken(whole.read_bytes(), rng))
+        original = originals[number % len(originals)]
+        path = damaged_copy(original, folder, rng)
         started = time.monotonic()
         try:
-            found = read_anything(path, folder / "partner.npy")
-            if whole in ours and not same_numbers(found, ours[whole]):
-                print("wrong numbers", whole.name, number)
-            if (
-                whole.suffix == ".db"
-                and found.checks == ()
-                and len(found.design_index) == PLAN.n_samples
-            ):
-                read = np.column_stack([found.inputs, found.inputs**2])
-                if read.tobytes() != found.readouts.tobytes():
-                    print("wrong numbers", whole.name, number)
-        except InfocapError as problem:
-            refused += 1
-            if "\n" in str(problem):
-                print("more than a line", whole.name, number, repr(problem))
-        except Exception as problem:
-            print("traceback", whole.name, number, repr(problem))
+            read = read_anything(path, partner)
+            if original in expected and not has_same_numbers(read, expected[original]):
+                print("wrong numbers", original.name, number)
+            if original == database and read.checks == () and len(read.inputs) == PLAN.n_samples:
+                squares = np.column_stack([read.inputs, read.inputs**2])
+                if squares.tobytes() != read.readouts.tobytes():
+                    print("wrong numbers", original.name, number)
+        except InfocapError as error:
+            n_refused += 1
+            if "\n" in str(error):
+                print("more than a line", original.name, number, repr(error))
+        except Exception as error:
+            print("traceback", original.name, number, repr(error))
         if time.monotonic() - started > 20:  # once more: a busy machine is slow, too
             started = time.monotonic()
             with suppress(InfocapError):
-                read_anything(path, folder / "partner.npy")
+                read_anything(path, partner)
             if time.monotonic() - started > 20:
-                print("hang", whole.name, number, time.monotonic() - started)
+                print("hang", original.name, number, time.monotonic() - started)
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         if resource.getrusage(who).ru_maxrss > 1_000_000:
             print("memory", resource.getrusage(who).ru_maxrss)
-    print("refused", refused, "of", count)
+    print("refused", n_refused, "of", count)
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ TOTAL = DEVICE.exact().sum()
 N = 512
 U = infocap.draw(BASIS, N, seed=5)
 X = DEVICE(U, seed=6)
-VOLTS = 2.5 + 2.5 * U  # the second input of most files, and the first, are voltages from 0 to 5 V
+VOLTS = 2.5 + 2.5 * U  # the inputs of all files are voltages from 0 to 5 V
+ROWS = np.hstack([VOLTS, X])
 START = datetime(2026, 1, 31, 23, 58)
 TIMES = [START + timedelta(seconds=0.5 * k) for k in range(N)]
 IN_VOLTS = ("--input", "Voltage A [V]:0:5", "--input", "Voltage B [V]:0:5")
@@ -28,57 +29,69 @@ RNG = np.random.default_rng(8)
 ORDER = RNG.permutation(N)
 
 
+# Each function writes a file as some instrument or program does, and returns the words of the command
+# that imports it.
+
+
+def numbered(name):
+    """Names of the six readouts, such as PD 0, PD 1 and so on for "PD {}"."""
+    return [name.format(k) for k in range(6)]
+
+
+def formatted(numbers, style):
+    return [format(number, style) for number in numbers]
+
+
 def write_labview(folder):
     """Two headers, a column X_Value, and a column Comment that has a name and no cells."""
-    lines = [
+    header_of_file = [
         "LabVIEW Measurement\t",
         "Writer_Version\t2",
         "Separator\tTab",
         "Date\t2026/01/31",
         "***End_of_Header***\t",
     ]
-    lines += [
+    tabs = 8 * "\t"
+    header_of_channels = [
         "\t",
         "Channels\t8\t",
-        "Samples" + 8 * "\t512",
-        "X_Dimension" + 8 * "\tTime",
-        "***End_of_Header***" + 8 * "\t",
+        f"Samples{tabs}512",
+        f"X_Dimension{tabs}Time",
+        f"***End_of_Header***{tabs}",
     ]
-    lines.append(
-        "\t".join(["X_Value", "Voltage A", "Voltage B", *(f"PD {k}" for k in range(6)), "Comment"])
-    )
-    for k in range(N):
-        lines.append("\t".join(f"{value:.6f}" for value in (0.5 * k, *VOLTS[k], *X[k])))
+    names = ["X_Value", "Voltage A", "Voltage B", *numbered("PD {}"), "Comment"]
+    lines = [*header_of_file, *header_of_channels, "\t".join(names)]
+    for k, row in enumerate(ROWS):
+        lines.append("\t".join(formatted([0.5 * k, *row], ".6f")))
     (folder / "run.lvm").write_text("\r\n".join(lines) + "\r\n")
     return "run.lvm", "--u", "Voltage A,Voltage B"
 
 
 def write_oscilloscope(folder):
     """Channels that are numbers, a row of units, every line with a comma at its end."""
-    lines = ["x-axis," + ",".join(str(k + 1) for k in range(8)) + ",", "second," + 8 * "Volt,"]
-    for k in range(N):
-        lines.append("".join(f"{value:.7e}," for value in (-1e-3 + 1e-6 * k, *VOLTS[k], *X[k])))
+    lines = ["x-axis,1,2,3,4,5,6,7,8,", "second," + 8 * "Volt,"]
+    for k, row in enumerate(ROWS):
+        time = -1e-3 + 1e-6 * k
+        lines.append(",".join(formatted([time, *row], ".7e")) + ",")
     (folder / "scope.csv").write_text("\n".join(lines))
     return "scope.csv", "--u", "1,2"
 
 
 def european(value, digits):
+    """A number such as 1.234,50."""
     return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))
 
 
 def write_european(folder):
     """Decimal commas, points between thousands, a time stamp with the day first, Latin-1."""
-    lines = [
-        "Messung;7",
-        "Bediener;Müller",
-        "",
-        "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6)),
-    ]
-    for k in range(N):
-        cells = [european(value, 5) for value in VOLTS[k]] + [
-            european(20000 + 1000 * value, 2) for value in X[k]
-        ]
-        lines.append(";".join([f"{TIMES[k]:%d.%m.%Y %H:%M:%S},{500 * (k % 2):03d}", *cells]))
+    names = ["Zeitpunkt", "Spannung A [V]", "Spannung B [V]", *numbered("Kanal {} (µW)")]
+    lines = ["Messung;7", "Bediener;Müller", "", ";".join(names)]
+    for time, volts, readouts in zip(TIMES, VOLTS, X, strict=True):
+        milliseconds = time.microsecond // 1000
+        cells = [f"{time:%d.%m.%Y %H:%M:%S},{milliseconds:03d}"]
+        cells += [european(value, 5) for value in volts]
+        cells += [european(value, 2) for value in 20000 + 1000 * readouts]
+        lines.append(";".join(cells))
     (folder / "messung.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
     return "messung.csv", "--u", "Spannung*"
 
@@ -87,9 +100,8 @@ def write_matlab(folder):
     """A structure with one row per channel, and text and a nested structure beside it."""
     import scipy.io
 
-    scipy.io.savemat(
-        folder / "lab.mat", {"data": {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}}
-    )
+    structure = {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}
+    scipy.io.savemat(folder / "lab.mat", {"data": structure})
     return "lab.mat", "--u", "data.v", "--x", "data.det", "--axes", "channels,samples"
 
 
@@ -97,51 +109,46 @@ def write_hdf5(folder):
     """Shots, averages and channels; the shots alone are too noisy."""
     import h5py
 
+    noise = RNG.normal(size=(N, 4, 6))
+    noise -= noise.mean(axis=1, keepdims=True)
     with h5py.File(folder / "daq.h5", "w") as file:
-        noise = RNG.normal(size=(N, 4, 6))
-        file["run1/ai"] = (X[:, None] + noise - noise.mean(axis=1, keepdims=True)).astype("f4")
+        file["run1/ai"] = (X[:, None] + noise).astype("f4")
         file["run1/ai"].attrs["units"] = "mV"
-        file["run1/ao"], file["run1/temperature"] = VOLTS, 293 + RNG.random(N)
+        file["run1/ao"] = VOLTS
+        file["run1/temperature"] = 293 + RNG.random(N)
     return "daq.h5", "--u", "run1/ao", "--x", "run1/ai", "--axes", "samples,averages,channels"
 
 
 def write_spectra(folder):
     """One file per shot, in a table of inputs by their names, which are not in its order."""
     (folder / "spectra").mkdir()
+    header = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
     wavelengths = np.linspace(1540, 1560, 6)
-    rows = ["file,V_A,V_B,operator"]
-    for k in range(N):
-        name = f"shot{ORDER[k]}.txt"
-        head = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
-        body = "".join(
-            f"{w:.2f}\t{value:.6f}\n" for w, value in zip(wavelengths, X[k], strict=True)
-        )
-        (folder / "spectra" / name).write_text(head + body)
-        rows.append(f"{name},{VOLTS[k, 0]:.8f},{VOLTS[k, 1]:.8f},Ada")
-    (folder / "spectra" / "dark.txt").write_text(head + body)
-    (folder / "inputs.csv").write_text("\n".join(rows))
+    table = ["file,V_A,V_B,operator"]
+    for number, volts, readouts in zip(ORDER, VOLTS, X, strict=True):
+        name = f"shot{number}.txt"
+        spectrum = header
+        for wavelength, counts in zip(wavelengths, readouts, strict=True):
+            spectrum += f"{wavelength:.2f}\t{counts:.6f}\n"
+        (folder / "spectra" / name).write_text(spectrum)
+        table.append(",".join([name, *formatted(volts, ".8f"), "Ada"]))
+    (folder / "spectra" / "dark.txt").write_text(spectrum)
+    (folder / "inputs.csv").write_text("\n".join(table))
     return "inputs.csv", "spectra", "--u", "V_*"
 
 
 def write_excel(folder):
-    """Comments with commas and line breaks between quotes, time stamps, a counter, empty cells, UTF-16."""
-    comments = {3: "laser relocked, again", 4: 'filter 0.5"\nchanged', 9: "ok"}
+    """Comments with commas and line breaks between quotes, time stamps, empty cells, UTF-16."""
+    remarks = {3: "laser relocked, again", 4: 'filter 0.5"\nchanged', 9: "ok"}
+    voltages = ["Set A (V)", "Set B (V)"]
+    names = ["Timestamp", *voltages, *numbered("Det {} (mV)"), "Remarks", "Checked"]
     with (folder / "book.csv").open("w", encoding="utf-16", newline="") as file:
         file.write("sep=,\r\n")
         table = csv.writer(file)
-        table.writerow(
-            [
-                "Timestamp",
-                "Set A (V)",
-                "Set B (V)",
-                *(f"Det {k} (mV)" for k in range(6)),
-                "Remarks",
-                "Checked",
-            ]
-        )
-        for k in range(N):
-            numbers = [f"{value:.9g}" for value in (*VOLTS[k], *X[k])]
-            table.writerow([f"{TIMES[k]:%m/%d/%Y %I:%M:%S %p}", *numbers, comments.get(k, ""), ""])
+        table.writerow(names)
+        for k, row in enumerate(ROWS):
+            time = f"{TIMES[k]:%m/%d/%Y %I:%M:%S %p}"
+            table.writerow([time, *formatted(row, ".9g"), remarks.get(k, ""), ""])
     return "book.csv", "--u", "Set*"
 
 
@@ -159,13 +166,10 @@ def write_npz(folder):
 
 def write_tabs(folder):
     """A header in a comment as NumPy writes it, and a last column of words."""
-    lines = [
-        "# taken with rack 2",
-        "# u1\tu2\t" + "\t".join(f"x{k}" for k in range(6)) + "\tstatus",
-    ]
-    lines += [
-        "\t".join([*(f"{value:.8g}" for value in (*VOLTS[k], *X[k])), "OK"]) for k in range(N)
-    ]
+    names = ["u1", "u2", *numbered("x{}"), "status"]
+    lines = ["# taken with rack 2", "# " + "\t".join(names)]
+    for row in ROWS:
+        lines.append("\t".join([*formatted(row, ".8g"), "OK"]))
     (folder / "table.txt").write_text("\n".join(lines) + "\n")
     return ("table.txt",)
 
@@ -174,56 +178,60 @@ def write_netcdf(folder):
     """What xarray writes: dimensions, units, times since a date, packed integers, a variable beside them."""
     import xarray as xr
 
-    data = xr.Dataset(
-        {
-            "voltage": (("shot", "input"), VOLTS, {"units": "V"}),
-            "power": (("shot", "detector"), X, {"units": "uW"}),
-            "humidity": ("shot", RNG.random(N)),
-        },
-        coords={"time": ("shot", np.array(TIMES, "M8[ns]")), "detector": list("abcdef")},
-    )
-    packed = {"power": {"dtype": "i4", "scale_factor": 1e-6, "_FillValue": -(2**31)}}
-    data.to_netcdf(folder / "bench.nc", engine="h5netcdf", encoding=packed)
+    variables = {
+        "voltage": (("shot", "input"), VOLTS, {"units": "V"}),
+        "power": (("shot", "detector"), X, {"units": "uW"}),
+        "humidity": ("shot", RNG.random(N)),
+    }
+    coordinates = {"time": ("shot", np.array(TIMES, "M8[ns]")), "detector": list("abcdef")}
+    packed = {"dtype": "i4", "scale_factor": 1e-6, "_FillValue": -(2**31)}
+    dataset = xr.Dataset(variables, coordinates)
+    dataset.to_netcdf(folder / "bench.nc", engine="h5netcdf", encoding={"power": packed})
     return "bench.nc", "--u", "voltage", "--x", "power"
 
 
 def write_lines_per_channel(folder):
     """One line per channel, its unit beside its name."""
-    rows = [["name", "unit", *(f"shot {k}" for k in range(N))]]
-    names = ["Voltage A", "Voltage B", *(f"PD{k}" for k in range(6))]
-    rows += [
-        [name, "V", *map(repr, values)]
-        for name, values in zip(names, np.column_stack([VOLTS, X]).T.tolist(), strict=True)
-    ]
+    names = ["Voltage A", "Voltage B", *numbered("PD{}")]
     with (folder / "wide.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
+        table = csv.writer(file)
+        table.writerow(["name", "unit", *(f"shot {k}" for k in range(N))])
+        for name, values in zip(names, ROWS.T.tolist(), strict=True):
+            table.writerow([name, "V", *values])
     return "wide.csv", "--u", "Voltage*", "--axes", "channels,samples"
 
 
 def write_counts(folder):
     """Photon counts with commas between thousands, beside plain ones below a thousand."""
-    lines = ["shot;time;A;B;" + ";".join(f"SPAD{k}" for k in range(6))]
-    for k in range(N):
-        counts = [
-            f"{round(2_000_000 + 500_000 * value):,}" if j else f"{round(1_000 + 300 * value):,}"
-            for j, value in enumerate(X[k])
-        ]
-        lines.append(
-            ";".join(
-                [str(k + 1), f"{0.01 * k:.2f}", *(f"{value:.5f}" for value in VOLTS[k]), *counts]
-            )
-        )
+    lines = [";".join(["shot", "time", "A", "B", *numbered("SPAD{}")])]
+    for k, row in enumerate(ROWS):
+        volts, first, others = np.split(row, [2, 3])
+        cells = [str(k + 1), f"{0.01 * k:.2f}", *formatted(volts, ".5f")]
+        cells += [f"{round(value):,}" for value in 1_000 + 300 * first]
+        cells += [f"{round(value):,}" for value in 2_000_000 + 500_000 * others]
+        lines.append(";".join(cells))
     (folder / "counts.csv").write_text("\n".join(lines))
     return "counts.csv", "--u", "A,B", "--x", "SPAD*"
 
 
 MAKES = {
-    name[6:]: function for name, function in list(globals().items()) if name.startswith("write_")
+    "labview": write_labview,
+    "oscilloscope": write_oscilloscope,
+    "european": write_european,
+    "matlab": write_matlab,
+    "hdf5": write_hdf5,
+    "spectra": write_spectra,
+    "excel": write_excel,
+    "npz": write_npz,
+    "tabs": write_tabs,
+    "netcdf": write_netcdf,
+    "lines_per_channel": write_lines_per_channel,
+    "counts": write_counts,
 }
 IN_ROWS = "acquired in the order of the rows"
 DATES = f"2026-01-31 23:58:00 to 2026-02-01 00:02:15, {IN_ROWS}"
 # What the preview of each file says: how it was read, what became input, the first and the last readout, the rest.
-SEEN = {
+PREVIEWS = {
     "labview": (
         "run.lvm: text separated by tabs, names in line 11, numbers from line 12 on",
         ("Voltage A 0.013215 to 4.996", "Voltage B 0.002297 to 4.995"),
@@ -311,99 +319,112 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
+def in_single_spaces(text):
+    """The lines of a text, without the spaces that align its columns."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
 @pytest.mark.parametrize("make", MAKES)
 def test_a_messy_file_gives_the_right_total_in_two_commands(desk, make):
     words = MAKES[make](desk)
+    options = (*IN_VOLTS, "--max-degree", 4)
     assert command("import", *words, "-o", "run.nc").exit_code == 0
-    assert (
-        command("estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "-o", "result.nc").exit_code
-        == 0
-    )
+    assert command("estimate", "run.nc", *options, "-o", "result.nc").exit_code == 0
     result = infocap.load_result("result.nc")
-    assert (result.n_samples, result.n_readouts) == (N, 6)
-    assert abs(result.total - TOTAL) < 4 * result.total_standard_error < 0.3
-    (choice, *_) = result.metadata["provenance"]["read_from"]
-    assert choice["file"] == words[0]
+    assert result.n_samples == N
+    assert result.n_readouts == 6
+    assert 4 * result.total_standard_error < 0.3
+    assert abs(result.total - TOTAL) < 4 * result.total_standard_error
+    assert result.metadata["provenance"]["read_from"][0]["file"] == words[0]
     assert f"{words[0]}: " in command("show", "run.nc").output
 
 
 @pytest.mark.parametrize("make", MAKES)
 def test_the_preview_shows_what_becomes_what_before_anything_is_written(desk, make):
     words = MAKES[make](desk)
-    before = sorted(desk.rglob("*"))
-    done = command("import", "--preview", *words)
-    assert done.exit_code == 0
-    assert sorted(desk.rglob("*")) == before
-    lines = [" ".join(line.split()) for line in done.output.splitlines()]
-    how, inputs, readouts, others = SEEN[make]
-    start = how.splitlines()
-    assert lines[: len(start)] == start
-    lines = lines[len(start) :]
-    assert lines[0] == "Recording of 512 samples, 2 inputs, 6 readouts"
-    assert lines[1:3] == [f"input {one}" for one in inputs]
-    assert lines[3].startswith(f"readout {readouts[0]}")
-    assert lines[8].startswith(f"readout {readouts[1]}")
-    assert lines[9 : 9 + len(others)] == list(others)
-    said = "Nothing was written; the same command with -o run.nc in place of --preview writes it."
-    assert lines[9 + len(others) :] == ["", said]
+    files_before = sorted(desk.rglob("*"))
+    preview = command("import", "--preview", *words)
+    assert preview.exit_code == 0
+    assert sorted(desk.rglob("*")) == files_before
+
+    layout, (input_a, input_b), (first_readout, last_readout), others = PREVIEWS[make]
+    n_layout = len(layout.splitlines())
+    lines = in_single_spaces(preview.output)
+    assert lines[:n_layout] == layout.splitlines()
+    headline, a, b, first, *_, last = lines[n_layout : n_layout + 9]
+    assert headline == "Recording of 512 samples, 2 inputs, 6 readouts"
+    assert a == f"input {input_a}"
+    assert b == f"input {input_b}"
+    assert first.startswith(f"readout {first_readout}")
+    assert last.startswith(f"readout {last_readout}")
+    assert lines[n_layout + 9 :] == [
+        *others,
+        "",
+        "Nothing was written; the same command with -o run.nc in place of --preview writes it.",
+    ]
 
 
 def test_the_page_shows_the_preview_that_is_printed(desk):
     page = (Path(__file__).parents[2] / "docs/files.md").read_text(encoding="utf-8")
-    shown = re.search(r"^```text\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[1]
-    assert command("import", "--preview", *write_european(desk)).output.startswith(shown)
+    printed = re.search(r"^```text\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[1]
+    assert command("import", "--preview", *write_european(desk)).output.startswith(printed)
 
 
-def test_a_preview_of_names_that_are_not_there_lists_what_is(desk):
+def test_a_preview_of_columns_that_are_not_obvious_lists_what_is_there(desk):
     write_excel(desk)
-    done = CliRunner().invoke(main, ["import", "--preview", "book.csv"])
-    assert isinstance(done.exception, DataError)
-    lines = [" ".join(line.split()) for line in done.output.splitlines()]
+    preview = CliRunner().invoke(main, ["import", "--preview", "book.csv"])
+    assert isinstance(preview.exception, DataError)
+    lines = in_single_spaces(preview.output)
     assert lines[0] == "book.csv: text separated by ',', names in line 2, numbers from line 3 on"
     assert "Timestamp text such as '01/31/2026 11:58:00 PM' in line 3" in lines
     assert "Set A (V) 0.0132149 to 4.99598" in lines
+
+
+def test_a_preview_of_variables_that_are_not_there_lists_what_is_there(desk):
     write_matlab(desk)
-    done = CliRunner().invoke(main, ["import", "--preview", "lab.mat", "--u", "volts"])
-    assert "data.v (2, 512) float64" in " ".join(done.output.split())
-    assert "u='volts' is not in lab.mat" in str(done.exception)
+    preview = CliRunner().invoke(main, ["import", "--preview", "lab.mat", "--u", "volts"])
+    assert "data.v (2, 512) float64" in in_single_spaces(preview.output)
+    assert "u='volts' is not in lab.mat" in str(preview.exception)
 
 
-def test_import_writes_or_previews(desk):
+@pytest.mark.parametrize("options", [(), ("--preview", "-o", "run.nc")], ids=["neither", "both"])
+def test_import_writes_or_previews(desk, options):
     write_tabs(desk)
-    for words in ((), ("--preview", "-o", "run.nc")):
-        with pytest.raises(
-            ParameterError, match=r"-o run.nc, or --preview to look first: one of the two"
-        ):
-            command("import", "table.txt", *words)
+    message = r"-o run.nc, or --preview to look first: one of the two"
+    with pytest.raises(ParameterError, match=message):
+        command("import", "table.txt", *options)
 
 
 def test_columns_that_were_not_asked_for_do_not_stop_a_file_and_are_told(desk):
     write_excel(desk)
-    named = infocap.read("book.csv", u="Set A,Set B", x="Det 0,Det 1")
-    assert named.checks == ()
-    assert list(named.metadata["read_from"][0]["left out"]) == [
-        *(f"Det {k} (mV)" for k in range(2, 6)), "Remarks", "Checked"
-    ]  # fmt: skip
+    recording = infocap.read("book.csv", u="Set A,Set B", x="Det 0,Det 1")
+    assert recording.checks == ()
+    left_out = recording.metadata["read_from"][0]["left out"]
+    assert list(left_out) == [*numbered("Det {} (mV)")[2:], "Remarks", "Checked"]
+
     (note,) = infocap.read("book.csv", u="Set*").checks
     assert note.kind == "note"
     assert note.startswith(
-        "columns of book.csv were left out: Remarks (text such as 'laser relocked, again' in line 6)"
+        "columns of book.csv were left out: "
+        "Remarks (text such as 'laser relocked, again' in line 6)"
     )
-    with pytest.raises(
-        DataError,
-        match="has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only",
-    ):
+
+
+def test_columns_of_words_that_were_asked_for_are_refused(desk):
+    write_excel(desk)
+    message = "has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only"
+    with pytest.raises(DataError, match=message):
         infocap.read("book.csv", u="Set*", x="Det*,Remarks")
 
 
 def test_names_and_units_come_along(desk):
     write_european(desk)
-    found = infocap.read("messung.csv", u="Spannung*")
-    assert found.input_names == ("Spannung A [V]", "Spannung B [V]")
-    assert found.readout_unit == "µW"
-    assert found.time[0] == START.replace(tzinfo=UTC).timestamp()
-    np.testing.assert_allclose(np.diff(found.time), 0.5)
-    np.testing.assert_allclose(found.readouts, 20000 + 1000 * X, atol=0.006)
+    recording = infocap.read("messung.csv", u="Spannung*")
+    assert recording.input_names == ("Spannung A [V]", "Spannung B [V]")
+    assert recording.readout_unit == "µW"
+    assert recording.time[0] == START.replace(tzinfo=UTC).timestamp()
+    np.testing.assert_allclose(np.diff(recording.time), 0.5)
+    np.testing.assert_allclose(recording.readouts, 20000 + 1000 * X, atol=0.006)
 
 
 # Tables
@@ -429,19 +450,22 @@ def test_names_and_units_come_along(desk):
 ])  # fmt: skip
 def test_numbers_are_found_however_they_are_written(tmp_path, text, numbers):
     (tmp_path / "data.csv").write_text(text)
-    found = infocap.read(tmp_path / "data.csv")
-    np.testing.assert_array_equal(np.column_stack([found.inputs, found.readouts]), numbers)
-    assert found.checks == ()
+    recording = infocap.read(tmp_path / "data.csv")
+    np.testing.assert_array_equal(np.column_stack([recording.inputs, recording.readouts]), numbers)
+    assert recording.checks == ()
 
 
-def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_are_not_used(
-    tmp_path,
-):
+def test_names_above_columns_that_stay_empty_are_told(tmp_path):
     rigol = "X,u1,CH2,Start,Increment,\nSequence,Volt,Volt,-6e-3,2e-6\n0,0.5,1,,\n1,0.25,2,,\n"
     (tmp_path / "data.csv").write_text(rigol)
-    found = infocap.read(tmp_path / "data.csv")
-    assert (found.input_names, found.channel) == (("u1 [Volt]",), ("X", "CH2 [Volt]"))
-    assert found.checks == ("columns of data.csv were left out: Start (empty), Increment (empty).",)
+    recording = infocap.read(tmp_path / "data.csv")
+    assert recording.input_names == ("u1 [Volt]",)
+    assert recording.channel == ("X", "CH2 [Volt]")
+    (check,) = recording.checks
+    assert check == "columns of data.csv were left out: Start (empty), Increment (empty)."
+
+
+def test_names_that_do_not_fit_the_columns_are_not_used(tmp_path):
     (tmp_path / "data.txt").write_text("volt a volt b\n0.5 1\n0.25 2\n")
     with pytest.raises(DataError, match="columns are numbered from 1"):
         infocap.read(tmp_path / "data.txt")
@@ -449,29 +473,34 @@ def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_
 
 def test_commas_that_may_be_either_are_told(tmp_path):
     (tmp_path / "data.csv").write_text("u1;a\n1,512;1,234\n2,250;9,876\n")
-    found = infocap.read(tmp_path / "data.csv")
-    assert found.readouts.tolist() == [[1.234], [9.876]]
-    assert found.checks[0].startswith(
+    recording = infocap.read(tmp_path / "data.csv")
+    assert recording.readouts.tolist() == [[1.234], [9.876]]
+    assert recording.checks[0].startswith(
         "commas in data.csv were taken for decimal signs, though all of them stand before"
     )
 
 
-@pytest.mark.parametrize(("column", "times"), [
-    ("Time\n2026-01-31 10:00\n2026-01-31 10:02", 120),
-    ("Measured at\n31.01.2026 10:00:00\n01.02.2026 10:00:00", 86400),
-    ("Stamp\n01/31/2026 11:59 PM\n02/01/2026 12:01 AM", 120),
-    ("elapsed [s]\n0.5\n1.5\n2.5", 1),
-    ("t (s)\n0.5\n1.5\n2.5", 1),
-    ("Timestamp\n1769853600.5\n1769853602.5", 2),
-    ("Timestamp\n1769853600500\n1769853602500", 2),
-])  # fmt: skip
-def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, column, times):
-    name, *cells = column.split("\n")
-    rows = [f"{cell},{k / 7},{k % 2}" for k, cell in enumerate(cells)]
-    (tmp_path / "data.csv").write_text("\n".join([f"{name},u1,a", *rows]))
-    found = infocap.read(tmp_path / "data.csv")
-    assert found.channel == ("a",)
-    assert found.time[1] - found.time[0] == times
+TWO_TIMES = {
+    "ISO": (["Time", "2026-01-31 10:00", "2026-01-31 10:02"], 120),
+    "German": (["Measured at", "31.01.2026 10:00:00", "01.02.2026 10:00:00"], 86400),
+    "American": (["Stamp", "01/31/2026 11:59 PM", "02/01/2026 12:01 AM"], 120),
+    "elapsed": (["elapsed [s]", "0.5", "1.5", "2.5"], 1),
+    "t": (["t (s)", "0.5", "1.5", "2.5"], 1),
+    "Unix, seconds": (["Timestamp", "1769853600.5", "1769853602.5"], 2),
+    "Unix, milliseconds": (["Timestamp", "1769853600500", "1769853602500"], 2),
+}
+
+
+@pytest.mark.parametrize(("column", "seconds"), TWO_TIMES.values(), ids=TWO_TIMES.keys())
+def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, column, seconds):
+    name, *cells = column
+    lines = [f"{name},u1,a"]
+    for k, cell in enumerate(cells):
+        lines.append(f"{cell},{k / 7},{k % 2}")
+    (tmp_path / "data.csv").write_text("\n".join(lines))
+    recording = infocap.read(tmp_path / "data.csv")
+    assert recording.channel == ("a",)
+    assert recording.time[1] - recording.time[0] == seconds
 
 
 def test_a_day_beside_the_time_counts(tmp_path):
@@ -484,63 +513,83 @@ def test_a_day_beside_the_time_counts(tmp_path):
 # Arrays and folders
 
 
-def test_axes_are_brought_into_order_and_told_where_they_are_needed(tmp_path):
-    images = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(
-        4, 3, 2, 5
-    )  # averages, channels, channels, samples
-    np.savez(tmp_path / "a.npz", u=np.arange(10.0).reshape(2, 5), x=images)
-    found = infocap.read(tmp_path / "a.npz", axes="averages, channels, channels, samples")
-    np.testing.assert_array_equal(found.inputs, np.arange(10.0).reshape(2, 5).T)
-    np.testing.assert_array_equal(found.readouts, images.mean(axis=0).reshape(6, 5).T)
-    with pytest.raises(
-        DataError, match=r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"
-    ):
-        infocap.read(tmp_path / "a.npz")
+@pytest.fixture
+def images(tmp_path):
+    """A file of averages, channels, channels and samples; and its inputs and readouts as they should be."""
+    u = np.arange(10.0).reshape(2, 5)
+    x = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(4, 3, 2, 5)
+    path = tmp_path / "images.npz"
+    np.savez(path, u=u, x=x)
+    return path, u.T, x.mean(axis=0).reshape(6, 5).T
+
+
+def test_axes_are_brought_into_order(images):
+    path, u, x = images
+    recording = infocap.read(path, axes="averages, channels, channels, samples")
+    np.testing.assert_array_equal(recording.inputs, u)
+    np.testing.assert_array_equal(recording.readouts, x)
+
+
+def test_axes_are_asked_for_where_they_are_needed(images):
+    path, *_ = images
+    message = r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"
+    with pytest.raises(DataError, match=message):
+        infocap.read(path)
+
+
+def test_axes_that_do_not_fit_are_refused(images):
+    path, *_ = images
     with pytest.raises(DataError, match="names 2 axes; name each"):
-        infocap.read(tmp_path / "a.npz", axes="channels,samples")
-    for wrong in ("shots,channels", "channels", "samples,samples"):
-        with pytest.raises(ParameterError, match=f"`axes='{wrong}'` needs samples once"):
-            infocap.read(tmp_path / "a.npz", axes=wrong)
-    np.savez(tmp_path / "b.npz", u=np.zeros((2, 9)), x=np.zeros((3, 9)))
+        infocap.read(path, axes="channels,samples")
+    for axes in ("shots,channels", "channels", "samples,samples"):
+        with pytest.raises(ParameterError, match=f"`axes='{axes}'` needs samples once"):
+            infocap.read(path, axes=axes)
+
+
+def test_arrays_that_are_both_transposed_are_not_turned_silently(tmp_path):
+    path = tmp_path / "b.npz"
+    np.savez(path, u=np.zeros((2, 9)), x=np.zeros((3, 9)))
     with pytest.raises(DataError, match=r"agree with both transposed: .*`axes='channels,samples'`"):
-        infocap.read(tmp_path / "b.npz")
-    assert infocap.read(
-        tmp_path / "b.npz", axes="channels,samples", in_memory=False
-    ).readouts.shape == (9, 3)
+        infocap.read(path)
+    recording = infocap.read(path, axes="channels,samples", in_memory=False)
+    assert recording.readouts.shape == (9, 3)
 
 
 def test_a_time_axis_of_something_else_is_left_out(tmp_path):
-    np.savez(tmp_path / "a.npz", u=np.zeros((9, 1)), x=np.ones((9, 3)), time=np.arange(1000))
-    assert infocap.read(tmp_path / "a.npz").metadata["read_from"][0]["left out"] == {
-        "time": "(1000,) int64"
-    }
+    u = np.zeros((9, 1))
+    x = np.ones((9, 3))
+    np.savez(tmp_path / "a.npz", u=u, x=x, time=np.arange(1000))
+    (file,) = infocap.read(tmp_path / "a.npz").metadata["read_from"]
+    assert file["left out"] == {"time": "(1000,) int64"}
 
 
-def shots(folder, numbers, rows=3):
-    (folder / "shots").mkdir()
+def write_shots(folder, numbers):
+    """A folder with one file of three readouts for each number, and a table of inputs."""
+    shots = folder / "shots"
+    shots.mkdir()
     for number in numbers:
-        lines = [f"{k}\t{number + k / 10}" for k in range(rows)]
-        (folder / "shots" / f"run7 shot{number}.dat").write_text("\n".join(lines))
-    (folder / "inputs.csv").write_text(
-        "u1\n" + "\n".join(f"{number / 100}" for number in sorted(numbers))
-    )
-    return folder / "inputs.csv", folder / "shots"
+        lines = [f"{k}\t{number + k / 10}" for k in range(3)]
+        (shots / f"run7 shot{number}.dat").write_text("\n".join(lines))
+    inputs = folder / "inputs.csv"
+    lines = [str(number / 100) for number in sorted(numbers)]
+    inputs.write_text("\n".join(["u1", *lines]))
+    return inputs, shots
 
 
 def test_files_of_a_folder_count_by_their_numbers(tmp_path):
-    found = infocap.read(*shots(tmp_path, [11, 9, 10, 12]))
-    assert found.readouts[:, 0].tolist() == [9, 10, 11, 12]
-    assert found.channel == ("0", "1", "2")
+    recording = infocap.read(*write_shots(tmp_path, [11, 9, 10, 12]))
+    assert recording.readouts[:, 0].tolist() == [9, 10, 11, 12]
+    assert recording.channel == ("0", "1", "2")
 
 
 def test_each_file_of_a_folder_may_hold_one_plain_array(tmp_path):
-    (tmp_path / "shots").mkdir()
+    shots = tmp_path / "shots"
+    shots.mkdir()
     for number in range(4):
-        np.save(tmp_path / "shots" / f"{number}.npy", number + np.arange(3))
+        np.save(shots / f"{number}.npy", number + np.arange(3))
     np.save(tmp_path / "u.npy", np.linspace(-1, 1, 4))
-    assert infocap.read(tmp_path / "u.npy", tmp_path / "shots").readouts.tolist() == [
-        [number, number + 1, number + 2] for number in range(4)
-    ]
+    recording = infocap.read(tmp_path / "u.npy", shots)
+    assert recording.readouts.tolist() == [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5]]
 
 
 def test_counts_below_the_dark_level_are_negative(tmp_path):
@@ -549,27 +598,32 @@ def test_counts_below_the_dark_level_are_negative(tmp_path):
     assert infocap.read(tmp_path / "a.npz").readouts.tolist() == [[-2], [3]]
 
 
-@pytest.mark.parametrize("spoil", ["gap", "length", "another", "columns"])
-def test_folders_that_do_not_fit_are_refused(tmp_path, spoil):
-    inputs, folder = shots(tmp_path, [1, 2, 4] if spoil == "gap" else [1, 2, 3])
-    if spoil == "another":
-        (folder / "notes.txt").write_text("1\n2\n")
-    elif spoil != "gap":
-        cells = "0\t1\n" if spoil == "length" else "0\t1\t2\n1\t1\t2\n2\t1\t2\n"
-        (folder / "run7 shot2.dat").write_text(cells)
-    message = {"gap": "not numbered without gaps", "another": "not numbered without gaps"}.get(
-        spoil, "has readouts of shape"
-    )
-    with pytest.raises(DataError, match=message):
-        infocap.read(inputs, folder)
+def test_folders_with_a_gap_are_refused(tmp_path):
+    inputs, shots = write_shots(tmp_path, [1, 2, 4])
+    with pytest.raises(DataError, match="not numbered without gaps"):
+        infocap.read(inputs, shots)
+
+
+def test_folders_with_another_file_are_refused(tmp_path):
+    inputs, shots = write_shots(tmp_path, [1, 2, 3])
+    (shots / "notes.txt").write_text("1\n2\n")
+    with pytest.raises(DataError, match="not numbered without gaps"):
+        infocap.read(inputs, shots)
+
+
+@pytest.mark.parametrize("text", ["0\t1\n", "0\t1\t2\n1\t1\t2\n2\t1\t2\n"], ids=["short", "wide"])
+def test_folders_with_a_file_of_another_size_are_refused(tmp_path, text):
+    inputs, shots = write_shots(tmp_path, [1, 2, 3])
+    (shots / "run7 shot2.dat").write_text(text)
+    with pytest.raises(DataError, match="has readouts of shape"):
+        infocap.read(inputs, shots)
 
 
 def test_a_file_that_the_table_names_must_be_there(desk):
     write_spectra(desk)
     (desk / "spectra" / "shot7.txt").unlink()
-    with pytest.raises(
-        DataError, match=r"spectra has no shot7\.txt, of 512 files that the table names"
-    ):
+    message = r"spectra has no shot7\.txt, of 512 files that the table names"
+    with pytest.raises(DataError, match=message):
         infocap.read("inputs.csv", "spectra", u="V_*")
 
 
@@ -585,45 +639,55 @@ def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_r
         infocap.read(tmp_path / "run.csv", u="PD*", x="PD*")
 
 
-LONG = [",".join(f"{value:.17g}" for value in row) for row in RNG.standard_normal((4000, 3))]
+def write_row(numbers, separator=","):
+    return separator.join(formatted(numbers, ".17g"))
+
+
+LONG = RNG.standard_normal((4000, 3))
+COMMAS = [write_row(row) for row in LONG]
+TABS = [write_row(row, "\t") for row in LONG]
+SPACES = [write_row(row, "  ") for row in LONG]
 LONG_TABLES = {
-    "commas": ["u1,x1,x2", *LONG],
-    "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *LONG],
-    "columns of white space": ["# made by hand", "  u1  x1  x2", *(f"  {row}" for row in LONG)],
-    "tabs, a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *LONG],
-    "a gap and an infinity": ["u1,x1,x2", *LONG[:3000], "1,,inf", "NaN, 2 ,3"],
+    "commas": ["u1,x1,x2", *COMMAS],
+    "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *TABS],
+    "columns of white space": [
+        "# made by hand",
+        "    u1  x1  x2",
+        *(f"    {row}" for row in SPACES),
+    ],
+    "a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *TABS],
+    "a gap and an infinity": ["u1,x1,x2", *COMMAS[:3000], "1,,inf", "NaN, 2 ,3"],
 }
 
 
 @pytest.mark.parametrize("name", LONG_TABLES)
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatch, name, newline):
-    separator = "\t" if "tabs" in name else "  " if "white" in name else ","
-    lines = [line.replace(",", separator) for line in LONG_TABLES[name]]
     path = tmp_path / "long.csv"
-    path.write_bytes((newline.join(lines) + newline).encode())
+    path.write_bytes((newline.join(LONG_TABLES[name]) + newline).encode())
     if "a name more" not in name:
         monkeypatch.setattr(_tables, "_parse", lambda *_: pytest.fail("read line by line"))
     at_once = _tables.load_sheet(path)
     monkeypatch.undo()
     monkeypatch.setattr(_tables, "MIN_LENGTH_READ_AT_ONCE", 10**9)
     by_line = _tables.load_sheet(path)
-    for one, other in zip(at_once.columns, by_line.columns, strict=True):
-        assert one.equals(other)
-        assert one.index.tolist() == other.index.tolist()
-    told = [(one.labels, one.has_names, one.comments, one.layout) for one in (at_once, by_line)]
-    assert told[0] == told[1]
+    for column, expected in zip(at_once.columns, by_line.columns, strict=True):
+        assert column.equals(expected)
+        assert column.index.tolist() == expected.index.tolist()
+    for attribute in ("labels", "has_names", "comments", "layout"):
+        assert getattr(at_once, attribute) == getattr(by_line, attribute)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("0.1,oops,0.3", "'oops' in line 3502, column 'x1'"),
         ("0.1,0.2", "2 cells in line 3502"),
         ("1,2,3,4", "4 cells"),
     ],
 )
-def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, said):
-    (tmp_path / "long.csv").write_text("\n".join(["u1,x1,x2", *LONG[:3500], line, *LONG[3500:]]))
-    with pytest.raises(DataError, match=said):
+def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, message):
+    lines = ["u1,x1,x2", *COMMAS[:3500], line, *COMMAS[3500:]]
+    (tmp_path / "long.csv").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=message):
         infocap.read(tmp_path / "long.csv")

@@ -72,7 +72,8 @@ def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(
     browser, started, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(infocap.lab.report._live, "REFRESH_INTERVAL_S", 0.3)
-    path, problems = tmp_path / "run.db", []
+    path = tmp_path / "run.db"
+    problems = []
     run = started(0.05)
     stored_rows(path, 5)
     with live(path, until=1e-6) as address:
@@ -187,7 +188,8 @@ def test_a_store_that_disappears_is_told_and_what_was_known_stays(complete):
 def test_the_first_repeats_are_no_reason_to_tell_nothing(tmp_path):
     """A few repeats cannot tell the noise of six readouts; the capacities need none."""
     device = infocap.systems.RandomFeatures(2, 6, noise=0.02)
-    now, before = None, None
+    now = None
+    before = None
     with Store(tmp_path / "run.db", Plan(**PLAN)) as store:
         for number, one in enumerate(list(store.remaining())[:130]):
             store.record(one.number, device(one.u[None], seed=number)[0], one.kind)

@@ -8,20 +8,20 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from instruments import Echo, with_squares
 from numpy.testing import assert_allclose, assert_array_equal
 
 import infocap
-from infocap.errors import DataError, ParameterError
+from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire
-from infocap.lab.experiment import read_store as read_entries
+from infocap.lab.experiment import read_store
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 NETWORK = infocap.systems.EchoState(8, noise=0.01)
 
 
 def noisy(u, seed=None):
-    noise = np.random.default_rng(seed).normal(size=(len(u), 4))
-    return np.column_stack([u, u**2]) + noise
+    return with_squares(u) + np.random.default_rng(seed).normal(size=(len(u), 4))
 
 
 class Generator:
@@ -37,17 +37,16 @@ class Generator:
         self.sizes.append(len(u))
         if len(self.sizes) in self.failing:
             raise OSError("no trigger")
-        return np.column_stack([u, u**2])
+        return with_squares(u)
 
 
 def test_many_rows_are_measured_at_once_and_stored_as_one_step(tmp_path):
     device = Generator()
     recording = acquire(PLAN, device, tmp_path / "run.db", progress=False)
     assert device.sizes == [10] * 6 + [4]
-    assert_array_equal(recording.readouts, np.column_stack([PLAN.inputs, PLAN.inputs**2]))
-    assert_array_equal(
-        np.argsort(recording.time), PLAN.schedule.codes
-    )  # the order within a batch, too
+    assert_array_equal(recording.readouts, with_squares(PLAN.inputs))
+    # The order within a batch counts, too.
+    assert_array_equal(np.argsort(recording.time), PLAN.schedule.codes)
 
 
 def test_rows_are_the_same_bytes_in_batches_of_any_size(tmp_path):
@@ -60,47 +59,57 @@ def test_rows_are_the_same_bytes_in_batches_of_any_size(tmp_path):
         repeat_every=3,
         reference_every=9,
     )
-    found = [
-        acquire(plan, SimulatedBench(noisy, batch=b), tmp_path / f"{b}.db", progress=False)
-        for b in (1, 7, 500)
-    ]
-    for other in found[1:]:
+
+    def acquire_in_batches(size):
+        bench = SimulatedBench(noisy, batch=size)
+        return acquire(plan, bench, tmp_path / f"{size}.db", progress=False)
+
+    expected = acquire_in_batches(1)
+    for size in (7, 500):
+        recording = acquire_in_batches(size)
         for name in ("inputs", "readouts", "repeats", "noise", "reference"):
-            assert getattr(other, name).tobytes() == getattr(found[0], name).tobytes()
+            assert getattr(recording, name).tobytes() == getattr(expected, name).tobytes()
 
 
 def test_a_batch_that_fails_is_asked_for_again_and_the_failure_names_its_rows(tmp_path):
     recording = acquire(PLAN, Generator({2, 3}), tmp_path / "run.db", wait_s=0, progress=False)
     assert_array_equal(recording.inputs, PLAN.inputs)
     first, last = PLAN.schedule.codes[[10, 19]]
-    assert (
-        f"(OSError: no trigger, 2 times), at sample {first} to sample {last}" in recording.checks[0]
-    )
-    with pytest.raises(
-        DataError, match=r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"
-    ):
+    words = f"(OSError: no trigger, 2 times), at sample {first} to sample {last}"
+    assert words in recording.checks[0]
+
+
+def test_a_batch_that_fails_for_good_ends_the_run_after_the_batches_before_it(tmp_path):
+    message = r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"
+    with pytest.raises(DataError, match=message):
         acquire(PLAN, Generator({3}), tmp_path / "other.db", retries=0, progress=False)
     assert len(infocap.read(tmp_path / "other.db").design_index) == 20
 
 
-@pytest.mark.parametrize(("gives", "said"), [
-    (lambda u: u[:-1], "measure_many gave 9 rows for 10 inputs"),
-    (lambda u: [*u[:-1], [1.0]], r"have 1 channels; this store has 2"),
-    (lambda u: np.where(np.arange(len(u))[:, None] == 3, np.nan, u), "it gave no finite number"),
-    (lambda u: (u, {"T": [1.0, 2.0]}), "ValueError"),
-])  # fmt: skip
+WRONG_BATCHES = {
+    "too few rows": (lambda u: u[:-1], "measure_many gave 9 rows for 10 inputs"),
+    "a short row": (lambda u: [*u[:-1], [1.0]], r"have 1 channels; this store has 2"),
+    "a row of NaN": (
+        lambda u: np.where(np.arange(len(u))[:, None] == 3, np.nan, u),
+        "it gave no finite number",
+    ),
+    "too few extra values": (lambda u: (u, {"T": [1.0, 2.0]}), "ValueError"),
+}
+
+
+@pytest.mark.parametrize(("answer", "message"), WRONG_BATCHES.values(), ids=WRONG_BATCHES.keys())
 def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stored(
-    gives, said, tmp_path
+    answer, message, tmp_path
 ):
     class Device:
         batch = 10
 
         def measure_many(self, u):
-            return gives(u)
+            return answer(u)
 
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         acquire(PLAN, Device(), tmp_path / "run.db", retries=0, progress=False)
-    assert read_entries(tmp_path / "run.db").measurements == []
+    assert read_store(tmp_path / "run.db").measurements == []
 
 
 def test_a_device_with_memory_gets_several_runs_at_once(tmp_path):
@@ -118,11 +127,16 @@ def test_ctrl_c_ends_after_the_batch(tmp_path):
                 os.kill(os.getpid(), signal.SIGINT)
             return super().measure_many(u)
 
-    assert len(acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False).design_index) == 30
+    recording = acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False)
+    assert len(recording.design_index) == 30
+
+
+def test_a_batch_of_no_rows_is_refused(tmp_path):
+    class Wrong(Generator):
+        batch = 0
+
     with pytest.raises(ParameterError, match="batch=0` must be a whole number, 1 or more"):
-        acquire(
-            PLAN, type("Wrong", (Generator,), {"batch": 0}), tmp_path / "run.db", progress=False
-        )
+        acquire(PLAN, Wrong, tmp_path / "run.db", progress=False)
 
 
 def with_readouts(measurements, readouts):
@@ -132,19 +146,20 @@ def with_readouts(measurements, readouts):
 
 def test_rows_stored_together_are_all_there_or_none(tmp_path):
     with Store(tmp_path / "run.db", PLAN) as store:
-        some = list(store.remaining())[:5]
-        store.record(some[3].number, [1.0, 2.0])
-        with pytest.raises(
-            DataError, match=f"sample {some[3].number} is stored already with other readouts"
-        ):
-            store.record_many(store.checked(with_readouts(some, np.zeros((5, 2)))))
+        measurements = list(store.remaining())[:5]
+        number = measurements[3].number
+        store.record(number, [1.0, 2.0])
+        message = f"sample {number} is stored already with other readouts"
+        with pytest.raises(DataError, match=message):
+            store.record_many(store.checked(with_readouts(measurements, np.zeros((5, 2)))))
         assert len(store) == 1
-        readouts = [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
-        store.record_many(store.checked(with_readouts(some, readouts)))  # the same twice is no harm
+
+        readouts = np.zeros((5, 2))
+        readouts[3] = [1.0, 2.0]  # the same twice is no harm
+        store.record_many(store.checked(with_readouts(measurements, readouts)))
         assert len(store) == 5
-    assert sorted(infocap.read(tmp_path / "run.db").design_index) == sorted(
-        one.number for one in some
-    )
+    stored = infocap.read(tmp_path / "run.db").design_index
+    assert sorted(stored) == sorted(measurement.number for measurement in measurements)
 
 
 # --- means, settling
@@ -153,44 +168,45 @@ def test_rows_stored_together_are_all_there_or_none(tmp_path):
 @pytest.mark.parametrize("batch", [1, 9])
 def test_a_measurement_is_the_mean_of_as_many_readings_as_the_plan_says(batch, tmp_path):
     plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=100)
-    recording = acquire(
-        plan, SimulatedBench(noisy, batch=batch), tmp_path / "run.db", progress=False
-    )
-    error = recording.readouts - np.column_stack([plan.inputs, plan.inputs**2])
-    assert error.std() == pytest.approx(0.1, rel=0.2)  # 256 errors of a tenth
+    bench = SimulatedBench(noisy, batch=batch)
+    recording = acquire(plan, bench, tmp_path / "run.db", progress=False)
+    error = recording.readouts - with_squares(plan.inputs)
+    # The standard deviation of 256 errors of a tenth, within four of its standard errors.
+    assert error.std() == pytest.approx(0.1, rel=4 / np.sqrt(2 * error.size))
     assert Plan.load(plan.save(tmp_path / "plan.toml")) == plan
     assert plan.fingerprint != PLAN.fingerprint
 
 
+class ShortAtFirst(Echo):
+    """Gives one channel at the first call, and two at all others."""
+
+    def answer(self, u):
+        if self.n_calls == 1:
+            return u[:1]
+        return u
+
+
+AVERAGED_PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=2)
+
+
 def test_readings_of_different_length_have_no_mean(tmp_path):
-    class Hasty:
-        count = 0
+    message = r"failed 1 times at sample 5 .*sample 5 have 2 channels; .*n_readouts"
+    with pytest.raises(DataError, match=message):
+        acquire(AVERAGED_PLAN, ShortAtFirst(), tmp_path / "run.db", retries=0, progress=False)
 
-        def measure(self, u):
-            self.count += 1
-            return u[: 1 if self.count == 1 else 2]
 
-    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=2)
-    with pytest.raises(
-        DataError, match=r"failed 1 times at sample 5 .*sample 5 have 2 channels; .*n_readouts"
-    ):
-        acquire(plan, Hasty(), tmp_path / "run.db", retries=0, progress=False)
-    for name, given in {
-        "found": plan,
-        "told": Plan.from_dict(plan.to_dict() | {"n_readouts": 2}),
-    }.items():
-        recording = acquire(given, Hasty(), tmp_path / f"{name}.db", wait_s=0, progress=False)
-        assert_array_equal(recording.readouts, plan.inputs)
-        assert "the instrument failed 1 times and was asked again" in recording.checks[0]
+@pytest.mark.parametrize("settings", [{}, {"n_readouts": 2}], ids=["found out", "in the plan"])
+def test_readings_of_different_length_are_asked_for_again(settings, tmp_path):
+    plan = Plan.from_dict(AVERAGED_PLAN.to_dict() | settings)
+    recording = acquire(plan, ShortAtFirst(), tmp_path / "run.db", wait_s=0, progress=False)
+    assert_array_equal(recording.readouts, plan.inputs)
+    assert "the instrument failed 1 times and was asked again" in recording.checks[0]
 
 
 def test_a_reading_that_fails_is_asked_for_again_without_the_others_of_its_mean(tmp_path):
-    class Shaky:
-        count = 0
-
-        def measure(self, u):
-            self.count += 1
-            if self.count % 10 == 0:
+    class Shaky(Echo):
+        def answer(self, u):
+            if self.n_calls % 10 == 0:
                 raise OSError("no answer")
             return u
 
@@ -198,16 +214,13 @@ def test_a_reading_that_fails_is_asked_for_again_without_the_others_of_its_mean(
     device = Shaky()
     recording = acquire(plan, device, tmp_path / "run.db", wait_s=0, progress=False)
     assert_allclose(recording.readouts, plan.inputs, rtol=1e-12)
-    assert device.count < 1800  # a tenth of all failed
+    assert device.n_calls < 1800  # a tenth of all failed
 
 
 def test_an_instrument_that_never_gives_the_same_number_of_channels_is_given_up(tmp_path):
-    class Flickering:
-        count = 0
-
-        def measure(self, u):
-            self.count += 1
-            return u[: 1 + self.count % 2]
+    class Flickering(Echo):
+        def answer(self, u):
+            return u[: 1 + self.n_calls % 2]
 
     plan = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=4)
     with pytest.raises(DataError, match="failed 4 times at sample"):
@@ -227,7 +240,20 @@ def test_a_driver_may_average_and_wait_by_itself(tmp_path):
     assert asked == [(0.25, 16)] * 64
 
 
-def test_a_plan_that_the_instrument_cannot_follow_is_refused_before_anything_is_measured(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"settle_s": 0.1},
+            r"`settle_s=0.1` needs a parameter of that name in measure\(\) of the instrument 'Device'",
+        ),
+        ({"dark_every": 8}, r"`dark_every=8` needs a method dark\(\) of the instrument 'Device'"),
+    ],
+    ids=["settle_s", "dark_every"],
+)
+def test_a_plan_that_the_instrument_cannot_follow_is_refused_before_anything_is_measured(
+    settings, message, tmp_path
+):
     calls = []
 
     class Device:
@@ -237,21 +263,20 @@ def test_a_plan_that_the_instrument_cannot_follow_is_refused_before_anything_is_
         def safe(self):
             calls.append("safe")
 
-    for number, (settings, said) in enumerate([
-        ({"settle_s": 0.1}, r"`settle_s=0.1` needs a parameter of that name in measure\(\) of the instrument 'Device'"),
-        ({"dark_every": 8}, r"`dark_every=8` needs a method dark\(\) of the instrument 'Device'"),
-    ]):  # fmt: skip
-        with pytest.raises(ParameterError, match=said):
-            acquire(
-                Plan(n_inputs=2, n_samples=64, **settings),
-                Device(),
-                tmp_path / f"{number}.db",
-                progress=False,
-            )
-    assert calls == ["safe", "safe"]
-    for wrong in ({"averages": 0}, {"settle_s": -1}, {"dark_every": 2, "max_delay": {1: 3}}):
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            Plan(n_inputs=2, n_samples=64, **wrong)
+    plan = Plan(n_inputs=2, n_samples=64, **settings)
+    with pytest.raises(ParameterError, match=message):
+        acquire(plan, Device(), tmp_path / "run.db", progress=False)
+    assert calls == ["safe"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"averages": 0}, {"settle_s": -1}, {"dark_every": 2, "max_delay": {1: 3}}],
+    ids=["averages", "settle_s", "dark_every"],
+)
+def test_means_and_times_without_meaning_are_refused(settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        Plan(n_inputs=2, n_samples=64, **settings)
 
 
 # --- the dark level
@@ -270,10 +295,14 @@ class Detector:
         return np.append(u, u**2) + self.level
 
     def measure_many(self, u):
-        return [self.measure(one) for one in u]
+        return [self.measure(row) for row in u]
 
     def dark(self):
         return np.full(4, self.level)
+
+
+# Four readings after a dark level, the level has risen by so much.
+MAX_RISE = 0.04 + 1e-12
 
 
 @pytest.mark.parametrize("batch", [1, 6])
@@ -291,90 +320,103 @@ def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measur
     detector = Detector()
     detector.batch = batch
     recording = acquire(plan, detector, tmp_path / "run.db", progress=False)
-    true = np.column_stack([plan.inputs, plan.inputs**2])
-    assert np.abs(recording.readouts - true).max() <= 0.04 + 1e-12  # four readings after a dark one
-    twice = np.isfinite(recording.repeats[:, 0])
-    assert twice.sum() == 16
-    assert np.abs(recording.repeats - true)[twice].max() <= 0.04 + 1e-12
-    assert (
-        recording.checks[0]
-        == "21 measurements with the source off: from each other one, the latest before it was subtracted."
+    signal = with_squares(plan.inputs)
+    assert np.abs(recording.readouts - signal).max() <= MAX_RISE
+    is_repeated = np.isfinite(recording.repeats[:, 0])
+    assert is_repeated.sum() == 16
+    assert np.abs(recording.repeats - signal)[is_repeated].max() <= MAX_RISE
+    assert recording.checks[0] == (
+        "21 measurements with the source off: from each other one, the latest before it was "
+        "subtracted."
     )
     assert recording.checks[0].found == {"dark": 21}
-    measurements = read_entries(tmp_path / "run.db").measurements
-    raw = [measured.readouts for measured in measurements if measured.kind == "sample"]
-    assert np.min(raw) > 4
-    kept = infocap.read(recording.save(tmp_path / "run.nc"))
-    assert_array_equal(kept.readouts, recording.readouts)
-    assert kept.checks[0].found == {"dark": 21}
+
+    measurements = read_store(tmp_path / "run.db").measurements
+    stored = [measurement.readouts for measurement in measurements if measurement.kind == "sample"]
+    assert np.min(stored) > 4
+    loaded = infocap.read(recording.save(tmp_path / "run.nc"))
+    assert_array_equal(loaded.readouts, recording.readouts)
+    assert loaded.checks[0].found == {"dark": 21}
 
 
 def test_dark_levels_measured_with_other_software_are_subtracted(tmp_path):
     plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, dark_every=4)
     plan.write_inputs(tmp_path / "inputs.csv")
     rows = [line.split(",") for line in (tmp_path / "inputs.csv").read_text().splitlines()[2:]]
-    assert rows[0] == ["-3", "", ""]
+    assert rows[0] == ["-3", "", ""]  # a dark level has no inputs
     detector = Detector()
-    x = [
-        detector.dark() if row[0] == "-3" else detector.measure(np.array(row[1:], dtype=float))
-        for row in rows
-    ]
+    x = []
+    for index, *inputs in rows:
+        if index == "-3":
+            x.append(detector.dark())
+        else:
+            x.append(detector.measure(np.array(inputs, dtype=float)))
     np.savetxt(tmp_path / "readouts.csv", x, delimiter=",")
     recording = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
-    true = np.column_stack([plan.inputs, plan.inputs**2])
     assert_allclose(recording.inputs, plan.inputs)
-    assert np.abs(recording.readouts - true).max() <= 0.04 + 1e-12
+    assert np.abs(recording.readouts - with_squares(plan.inputs)).max() <= MAX_RISE
 
 
 # --- extra values
 
 
-class Warm:
-    """Tells its temperature, and sometimes a power."""
+class Warm(Echo):
+    """Tells its temperature, and at every other call a power."""
 
-    def __init__(self):
-        self.count = 0
-
-    def measure(self, u):
-        self.count += 1
-        more = {"Power [mW]": u[0]} if self.count % 2 else {}
-        return np.append(u, u**2), {"Room [K]": 293 + 0.01 * self.count} | more
+    def answer(self, u):
+        extra = {"Room [K]": 293 + 0.01 * self.n_calls}
+        if self.n_calls % 2:
+            extra["Power [mW]"] = u[0]
+        return np.append(u, u**2), extra
 
 
-def test_extra_values_are_kept_in_store_recording_and_file_and_are_drawn(tmp_path):
+def extra_of(recording, name):
+    """One extra value of all rows."""
+    return recording.extra[:, recording.extra_names.index(name)]
+
+
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["acquired", "loaded"])
+def test_extra_values_are_kept_in_store_recording_and_file(is_loaded, tmp_path):
     plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, repeat_every=4)
     recording = acquire(plan, Warm(), tmp_path / "run.db", progress=False)
-    place = [k for k, (kind, _) in enumerate(plan.schedule.names) if kind == "sample"]
-    row = plan.schedule.codes[place]
-    for found in (recording, infocap.read(recording.save(tmp_path / "run.nc"))):
-        assert found.extra_names == ("Room [K]", "Power [mW]") or found.extra_names == (
-            "Power [mW]",
-            "Room [K]",
-        )
-        room, power = (
-            found.extra[:, found.extra_names.index(name)] for name in ("Room [K]", "Power [mW]")
-        )
-        assert_allclose(room[row], 293 + 0.01 * (np.array(place) + 1))
-        told = np.isfinite(power)
-        assert 20 < told.sum() < 44
-        assert_array_equal(power[told], found.inputs[told, 0])
-        ax = infocap.plot.extra_value(found, "Room [K]")
-        assert_allclose(ax.lines[0].get_ydata(), np.sort(room))
-        assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (s)", "Room [K]")
-        plt.close("all")
-        with pytest.raises(
-            ParameterError, match=r"`name='Rom'` is no extra value of this recording, which has \['"
-        ):
-            infocap.plot.extra_value(found, "Rom")
+    if is_loaded:
+        recording = infocap.read(recording.save(tmp_path / "run.nc"))
+    assert sorted(recording.extra_names) == ["Power [mW]", "Room [K]"]
+
+    kinds = [kind for kind, _ in plan.schedule.names]
+    places_of_samples = np.array([place for place, kind in enumerate(kinds) if kind == "sample"])
+    rows = plan.schedule.codes[places_of_samples]
+    number_of_call = places_of_samples + 1
+    assert_allclose(extra_of(recording, "Room [K]")[rows], 293 + 0.01 * number_of_call)
+    power = extra_of(recording, "Power [mW]")
+    is_known = np.isfinite(power)
+    assert 20 < is_known.sum() < 44
+    assert_array_equal(power[is_known], recording.inputs[is_known, 0])
+
+
+def test_extra_values_are_drawn_against_time(tmp_path):
+    recording = acquire(PLAN, Warm(), tmp_path / "run.db", progress=False)
+    ax = infocap.plot.extra_value(recording, "Room [K]")
+    assert_allclose(ax.lines[0].get_ydata(), np.sort(extra_of(recording, "Room [K]")))
+    assert ax.get_xlabel() == "time (s)"
+    assert ax.get_ylabel() == "Room [K]"
+    plt.close("all")
+    message = r"`name='Rom'` is no extra value of this recording, which has \['"
+    with pytest.raises(ParameterError, match=message):
+        infocap.plot.extra_value(recording, "Rom")
+
+
+def test_a_recording_without_extra_values_has_none_to_draw():
+    recording = infocap.Recording(np.zeros((3, 1)), np.zeros((3, 1)), range(3))
     with pytest.raises(ParameterError, match=r"which has \[\]"):
-        infocap.plot.extra_value(infocap.Recording(np.zeros((3, 1)), np.zeros((3, 1)), range(3)))
+        infocap.plot.extra_value(recording)
 
 
 def test_extra_values_of_a_mean_are_those_of_its_last_reading(tmp_path):
     plan = Plan(n_inputs=2, max_degree=3, n_samples=8, seed=1, averages=3, n_readouts=4)
     recording = acquire(plan, Warm(), tmp_path / "run.db", progress=False)
-    room = recording.extra[:, recording.extra_names.index("Room [K]")]
-    assert_allclose(np.sort(room), 293 + 0.01 * 3 * np.arange(1, 9))
+    last_calls = 3 * np.arange(1, 9)
+    assert_allclose(np.sort(extra_of(recording, "Room [K]")), 293 + 0.01 * last_calls)
 
 
 def test_extra_values_of_dark_levels_alone_are_none_of_the_samples(tmp_path):
@@ -391,63 +433,75 @@ def test_several_nights_are_one_source_with_error_bars_and_their_extra_values(tm
     basis = infocap.product_basis("legendre", 2, 4)
 
     class Night(SimulatedBench):
-        def measure(self, u, seed=None):
-            return super().measure(u, seed), {"Room [K]": 293.0}
+        def measure_many(self, u, seed):
+            return super().measure_many(u, seed), {"Room [K]": np.full(len(u), 293.0)}
 
     nights = []
-    for seed, bench in ((1, Night(device)), (2, SimulatedBench(device))):
+    benches = (Night(device, batch=64), SimulatedBench(device, batch=64))
+    for seed, bench in enumerate(benches, start=1):
         plan = Plan(n_inputs=2, max_degree=4, n_samples=512, seed=seed)
-        acquire(plan, bench, tmp_path / f"night{seed}.db", progress=False)
         nights.append(tmp_path / f"night{seed}.db")
-    together = infocap.read(nights)
-    assert together.extra_names == ("Room [K]",)
-    assert np.isfinite(together.extra).sum() == 512
-    with pytest.warns(infocap.errors.DataWarning, match="the files are of 2 plans"):
-        both = infocap.estimate(together, basis=basis)
-    one = infocap.estimate(infocap.read(nights[0]), basis=basis)
+        acquire(plan, bench, nights[-1], progress=False)
+    recording = infocap.read(nights)
+    assert recording.extra_names == ("Room [K]",)
+    assert np.isfinite(recording.extra).sum() == 512
+
+    with pytest.warns(DataWarning, match="the files are of 2 plans"):
+        result = infocap.estimate(recording, basis=basis)
+    of_one_night = infocap.estimate(infocap.read(nights[0]), basis=basis)
+    assert result.n_samples == 1024
+    expected_error = of_one_night.total_standard_error / np.sqrt(2)
+    assert result.total_standard_error == pytest.approx(expected_error, rel=0.35)
     exact = infocap.probe(device, basis, 1 << 16, seed=9).total
-    assert both.n_samples == 1024
-    assert both.total_standard_error == pytest.approx(
-        one.total_standard_error / np.sqrt(2), rel=0.35
-    )
-    assert abs(both.total - exact) < 4 * both.total_standard_error
+    assert abs(result.total - exact) < 4 * result.total_standard_error
 
 
 # --- what is finished
 
 
-def test_a_finished_plan_opens_no_instrument_unless_the_last_run_crashed(tmp_path):
-    made = []
+@pytest.fixture
+def made_and_safe():
+    """A device, and a list of when one was made and when it was asked to be safe."""
+    calls = []
 
-    class Device:
+    class Device(Echo):
         def __init__(self):
-            made.append("made")
-
-        def measure(self, u):
-            return u
+            super().__init__()
+            calls.append("made")
 
         def safe(self):
-            made.append("safe")
+            calls.append("safe")
 
+    return Device, calls
+
+
+def test_a_finished_plan_opens_no_instrument(made_and_safe, tmp_path):
+    device, calls = made_and_safe
     path = tmp_path / "run.db"
-    first = acquire(PLAN, Device, path, progress=False)
-    assert made == ["made", "safe"]
-    events = read_entries(path).events
-    again = acquire(PLAN, Device, path, progress=False)
-    assert made == ["made", "safe"]
-    assert read_entries(path).events == events
-    assert_array_equal(again.readouts, first.readouts)
+    expected = acquire(PLAN, device, path, progress=False)
+    events = read_store(path).events
+    recording = acquire(PLAN, device, path, progress=False)
+    assert calls == ["made", "safe"]
+    assert read_store(path).events == events
+    assert_array_equal(recording.readouts, expected.readouts)
+
+
+def test_a_finished_plan_opens_the_instrument_after_a_crash_to_make_it_safe(
+    made_and_safe, tmp_path
+):
+    device, calls = made_and_safe
+    path = tmp_path / "run.db"
+    acquire(PLAN, device, path, progress=False)
     with Store(path) as store:
-        store.note(
-            "begun", instrument="Device"
-        )  # as if the process had been killed after its last row
-    acquire(PLAN, Device, path, progress=False)
-    assert made == ["made", "safe", "made", "safe", "safe"]
+        # As if the process had been killed after its last row.
+        store.note("begun", instrument="Device")
+    acquire(PLAN, device, path, progress=False)
+    assert calls == ["made", "safe", "made", "safe", "safe"]
 
 
 def test_settling_costs_its_time_once_per_measurement(tmp_path):
-    level = []
-    device = infocap.lab.adapters.SetAndRead([level.append, level.append], [lambda: level[-2:]])
+    levels = []
+    device = infocap.lab.adapters.SetAndRead([levels.append, levels.append], [lambda: levels[-2:]])
     plan = Plan(n_inputs=2, max_degree=1, n_samples=8, seed=1, averages=50, settle_s=0.02)
     start = time.monotonic()
     recording = acquire(plan, device, tmp_path / "run.db", progress=False)

@@ -3,6 +3,8 @@
 import html
 import json
 import re
+import subprocess
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +19,7 @@ from infocap.lab import Plan
 from infocap.lab.cli import run
 
 INPUTS = ("Voltage A [V]:0:5", "Phase [deg]:0:360:fourier")
-OPTIONS = [word for one in INPUTS for word in ("--input", one)]
+OPTIONS = ["--input", INPUTS[0], "--input", INPUTS[1]]
 DRIVER = """
 import numpy as np
 
@@ -40,7 +42,10 @@ def _close_figures():
 
 @pytest.fixture
 def says(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder with a driver in it: exit code and all that it says, on one line."""
+    """A function that runs a command in an empty folder with a driver in it.
+
+    It returns the exit code and all that the command says, in one line.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_bench.py").write_text(DRIVER)
 
@@ -48,8 +53,8 @@ def says(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sys.argv", ["infocap", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             run()
-        said = capsys.readouterr()
-        return ended.value.code or 0, " ".join((said.out + said.err).split())
+        printed = capsys.readouterr()
+        return ended.value.code or 0, " ".join((printed.out + printed.err).split())
 
     return say
 
@@ -60,32 +65,31 @@ def texts(page):
 
 
 def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_output(says, tmp_path):
-    code, said = says("plan", *OPTIONS, "--max-degree", 3, "--n-samples", 256, "-o", "plan.toml")
-    assert code == 0, said
+    code, output = says("plan", *OPTIONS, "--max-degree", 3, "--n-samples", 256, "-o", "plan.toml")
+    assert code == 0, output
     plan = Plan.load("plan.toml")
     assert [family.domain for family in plan.basis.families] == [(0, 5), (0, 360)]
     assert [family.name for family in plan.basis.families] == ["legendre", "fourier"]
     assert_allclose(plan.inputs.max(axis=0), (5, 360), rtol=0.02)
 
     assert says("draw", "plan.toml", "-o", "inputs.csv")[0] == 0
-    heading = next(
-        line for line in (tmp_path / "inputs.csv").read_text().splitlines() if line[0] != "#"
-    )
+    comment, heading, *_ = (tmp_path / "inputs.csv").read_text().splitlines()
+    assert comment.startswith("#")
     assert heading == "design_index,u1: Voltage A [V],u2: Phase [deg]"
 
     for name in ("first", "second"):
-        code, said = says(
+        code, output = says(
             "acquire", "plan.toml", "-o", f"{name}.db", "--instrument", "own_bench:make", "--quiet"
         )
-        assert code == 0, said
-    code, said = says("show", "first.db")
-    assert re.search(r"input Voltage A \[V\] 0\.\d+ to [45][\d.]* input Phase \[deg\] ", said)
+        assert code == 0, output
+    code, output = says("show", "first.db")
+    assert re.search(r"input Voltage A \[V\] 0\.\d+ to [45][\d.]* input Phase \[deg\] ", output)
 
     outputs = ["-o", "first.nc", "-o", "first.csv", "--plot", "matrix.svg"]
-    code, said = says("estimate", "first.db", *outputs)
-    assert code == 0, said
-    assert "P1(Voltage A)" in said
-    assert "P1(Voltage A)·sin1(Phase)" in said
+    code, output = says("estimate", "first.db", *outputs)
+    assert code == 0, output
+    assert "P1(Voltage A)" in output
+    assert "P1(Voltage A)·sin1(Phase)" in output
     svg = (tmp_path / "matrix.svg").read_text(encoding="utf-8")
     assert ">degree in Voltage A, 0 to 5 V<" in svg
     assert ">number of function in Phase, 0 to 360 deg<" in svg
@@ -95,7 +99,7 @@ def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_outp
     ]  # fmt: skip
 
     assert says("estimate", "second.db", "-o", "second.nc")[0] == 0
-    code, said = says("report", "first.nc", "-o", "page.html")
+    code, output = says("report", "first.nc", "-o", "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     for words in (
         "Each cell is one product of a function of Voltage A and one of Phase",
@@ -108,8 +112,8 @@ def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_outp
     data = json.loads(re.search(r'id="infocap-data">(.*?)</script>', page, re.DOTALL).group(1))
     assert {"P1(Voltage A)", "cos1(Phase)"} < set(data["functions"]["label"])
 
-    code, said = says("compare", "first.nc", "second.nc", "-o", "both.csv", "--plot", "both.svg")
-    assert code == 0, said
+    code, output = says("compare", "first.nc", "second.nc", "-o", "both.csv", "--plot", "both.svg")
+    assert code == 0, output
     assert "P1(Voltage A)" in pd.read_csv("both.csv").name.tolist()
 
 
@@ -117,19 +121,18 @@ def test_files_without_a_plan_take_names_and_ranges_from_the_command(says):
     plan = Plan(family=list(INPUTS), max_degree=3, n_samples=256)
     u = plan.inputs
     x = np.column_stack([u[:, 0], u[:, 0] ** 2, np.cos(np.deg2rad(u[:, 1]))])
-    pd.DataFrame(np.hstack([u, x]), columns=["a", "b", "x1", "x2", "x3"]).to_csv(
-        "bare.csv", index=False
-    )
-    code, said = says(
+    table = pd.DataFrame(np.hstack([u, x]), columns=["a", "b", "x1", "x2", "x3"])
+    table.to_csv("bare.csv", index=False)
+    code, output = says(
         "estimate", "bare.csv", "--u", "a,b", *OPTIONS, "--max-degree", 3, "-o", "r.nc"
     )
-    assert code == 0, said
+    assert code == 0, output
     assert infocap.load_result("r.nc").basis.names == ["Voltage A", "Phase"]
-    code, said = says(
+    code, output = says(
         "estimate", "bare.csv", "--u", "a,b", "--input", "a", "--input", "b:0:360:fourier"
     )
     assert code == 3
-    assert "outside the domain [-1, 1] of the legendre basis" in said
+    assert "outside the domain [-1, 1] of the legendre basis" in output
     for words, message in (
         (["--input", INPUTS[0]], "1 families are given for 2 inputs"),
         ([*OPTIONS, "--domain", 0, 1], "--input has the family and the range already"),
@@ -138,13 +141,14 @@ def test_files_without_a_plan_take_names_and_ranges_from_the_command(says):
         (["--input", "a:zero:5", "--input", "b"], "could not convert string to float"),
         (["--input", "a", "--input", "a"], "two inputs are called 'a'"),
     ):
-        code, said = says("estimate", "bare.csv", "--u", "a,b", *words)
-        assert (code, message in said) == (2, True), said
-    code, said = says(
+        code, output = says("estimate", "bare.csv", "--u", "a,b", *words)
+        assert code == 2, output
+        assert message in output
+    code, output = says(
         "plan", *OPTIONS, "--n-inputs", 2, "--max-degree", 3, "--n-samples", 64, "-o", "p.toml"
     )
     assert code == 2
-    assert "--n-inputs 2 is told by --input already" in said
+    assert "--n-inputs 2 is told by --input already" in output
 
 
 def test_the_axes_of_figures_have_names_ranges_and_units():
@@ -157,11 +161,10 @@ def test_the_axes_of_figures_have_names_ranges_and_units():
     assert ax.get_xlabel() == r"degree in Cost \$a\$, 0 to 5 k\$"
     assert ax.get_ylabel() == "degree in noise (mV)"  # a normal input has no ends
     other = infocap.product_basis(infocap.inputs("b:0:5", "c:fourier"), max_degree=3)
-    shown = infocap.plot.capacity_matrix(infocap.probe(np.cos, other, 256, seed=1))
-    assert shown.collections[0].get_array().shape == (
-        7,
-        4,
-    )  # functions of c upwards, degrees in b to the right
+    ax = infocap.plot.capacity_matrix(infocap.probe(np.cos, other, 256, seed=1))
+    n_functions_of_c = 7  # upwards
+    n_degrees_in_b = 4  # to the right
+    assert ax.collections[0].get_array().shape == (n_functions_of_c, n_degrees_in_b)
 
 
 @pytest.mark.parametrize("source", ["pandas", "xarray"])
@@ -175,25 +178,25 @@ def test_names_of_columns_are_kept(source):
     result = infocap.estimate(labelled, u**2, basis)
     assert result.basis.labels[1:3] == ["P1(Phase)", "P1(Voltage A)"]
     assert_allclose(result.capacity, infocap.estimate(u, u**2, basis).capacity)
-    own = infocap.product_basis(infocap.inputs("first", "second"), max_degree=2)
-    assert infocap.estimate(labelled, u**2, own).basis.names == [
-        "first",
-        "second",
-    ]  # what was said wins
+    # Names in the basis come before names of columns.
+    named = infocap.product_basis(infocap.inputs("first", "second"), max_degree=2)
+    assert infocap.estimate(labelled, u**2, named).basis.names == ["first", "second"]
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
 def test_a_recording_keeps_the_names_of_its_inputs(suffix, tmp_path):
-    u = infocap.draw(infocap.product_basis("legendre", 2, 2), 64, seed=1)
+    basis = infocap.product_basis("legendre", 2, 2)
+    u = infocap.draw(basis, 64, seed=1)
     recording = infocap.Recording(u, u**2, np.arange(64), input_names=("Voltage A [V]", "u2"))
-    again = infocap.read(recording.save(tmp_path / f"run{suffix}"))
-    assert again.input_names == recording.input_names
-    assert infocap.estimate(again, basis=infocap.product_basis("legendre", 2, 2)).basis.names == [
-        "Voltage A",
-        "u2",
-    ]
-    plain = infocap.Recording(u, u**2, np.arange(64)).save(tmp_path / f"plain{suffix}")
-    assert infocap.read(plain).input_names == ()
+    loaded = infocap.read(recording.save(tmp_path / f"run{suffix}"))
+    assert loaded.input_names == recording.input_names
+    assert infocap.estimate(loaded, basis=basis).basis.names == ["Voltage A", "u2"]
+    without_names = infocap.Recording(u, u**2, np.arange(64))
+    assert infocap.read(without_names.save(tmp_path / f"bare{suffix}")).input_names == ()
+
+
+def test_a_recording_has_a_name_for_each_input():
+    u = np.zeros((64, 2))
     with pytest.raises(DataError, match="input_names has 1 names for 2 inputs"):
         infocap.Recording(u, u, np.arange(64), input_names=("one",))
 
@@ -202,29 +205,34 @@ def test_names_change_no_function_and_no_older_fingerprint():
     named = infocap.product_basis(infocap.inputs("a:-1:1", "b"), max_degree=2)
     bare = infocap.product_basis("legendre", 2, 2)
     assert named.families == bare.families
-    results = [infocap.probe(lambda u: u**2, basis, 256, seed=1) for basis in (named, bare)]
-    assert infocap.compare(*results).totals().difference[1] == 0
+    with_names = infocap.probe(np.square, named, 256, seed=1)
+    without_names = infocap.probe(np.square, bare, 256, seed=1)
+    assert infocap.compare(with_names, without_names).totals().difference[1] == 0
     assert "variable" not in json.dumps(bare.to_dict())
-    assert (
-        Plan(family=infocap.inputs("a", "b")).n_inputs
-        == Plan(family=["a:uniform", "b:normal"]).n_inputs
-        == 2
-    )
 
 
-def test_distributions_are_families_by_another_name():
-    same = {
-        "uniform": "legendre",
-        "normal": "hermite",
-        "exponential": "laguerre",
-        "arcsine": "chebyshev",
-    }
-    for distribution, family in same.items():
-        assert (
-            infocap.product_basis(distribution, 2, 2).families
-            == infocap.product_basis(family, 2, 2).families
-        )
-    assert dict(infocap.inputs("k:binomial(8, 0.5)")[0].parameters) == {"n": 8, "p": 0.5}
+def test_a_plan_counts_its_named_inputs():
+    assert Plan(family=infocap.inputs("a", "b")).n_inputs == 2
+    assert Plan(family=["a:uniform", "b:normal"]).n_inputs == 2
+
+
+@pytest.mark.parametrize(
+    ("distribution", "family"),
+    [
+        ("uniform", "legendre"),
+        ("normal", "hermite"),
+        ("exponential", "laguerre"),
+        ("arcsine", "chebyshev"),
+    ],
+)
+def test_distributions_are_families_by_another_name(distribution, family):
+    basis = infocap.product_basis(distribution, 2, 2)
+    assert basis.families == infocap.product_basis(family, 2, 2).families
+
+
+def test_an_input_may_have_a_family_with_parameters():
+    (binomial,) = infocap.inputs("k:binomial(8, 0.5)")
+    assert dict(binomial.parameters) == {"n": 8, "p": 0.5}
 
 
 def test_without_a_basis_one_is_chosen_and_said():
@@ -232,11 +240,11 @@ def test_without_a_basis_one_is_chosen_and_said():
     u = rng.uniform(-1, 1, (100, 2))
     x = np.column_stack([u[:, 0], u[:, 0] * u[:, 1]])
     result = infocap.estimate(u, x)
-    assert (len(result.basis), result.basis.max_degree) == (45, 8)
-    (note,) = [one for one in result.notes if "no basis" in one]
-    assert (
-        "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples" in note
-    )
+    assert len(result.basis) == 45
+    assert result.basis.max_degree == 8
+    (note,) = [note for note in result.notes if "no basis" in note]
+    words = "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples"
+    assert words in note
     with pytest.raises(DataError, match=r"\(100,\)"):
         infocap.estimate(u[:, 0], x)
 
@@ -249,7 +257,7 @@ def test_a_recording_is_analysed_with_the_basis_of_its_plan():
     assert recording.input_names == ("Voltage A [V]", "Phase [deg]")
     result = infocap.estimate(recording, method="raw")
     assert result.basis.labels == plan.basis.labels
-    assert any("the basis is that of its plan" in one for one in result.notes)
+    assert any("the basis is that of its plan" in note for note in result.notes)
 
 
 def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():
@@ -260,30 +268,31 @@ def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():
         plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()}
     )
     result = infocap.estimate(recording, basis=plan.basis, method="raw")
-    both = infocap.compare(
-        *[infocap.probe(np.sin, plan.basis, 256, seed=k) for k in (1, 2)], names=["a", "<u>b</u>"]
-    )
-    shown = {
-        type(one).__name__: one._repr_html_() for one in (result, both, plan.basis, plan, recording)
-    }
-    for name, text in shown.items():
+    first = infocap.probe(np.sin, plan.basis, 256, seed=1)
+    second = infocap.probe(np.sin, plan.basis, 256, seed=2)
+    comparison = infocap.compare(first, second, names=["a", "<u>b</u>"])
+
+    html_of = {}
+    for thing in (result, comparison, plan.basis, plan, recording):
+        html_of[type(thing).__name__] = thing._repr_html_()
+    for name, text in html_of.items():
         assert text.startswith('<div class="infocap"><style>')
         assert name in texts(text)
         assert not re.search(r"<[biu]>|<script|src=|https?://(?!www\.w3\.org)", text)
     for name in ("ProductBasis", "Plan", "Recording"):
-        assert "<b>bold</b>" in texts(shown[name])
-        assert re.search(
-            r"Phase (uniform phase 0 360|as measured [\d.]+ [\d.]+) deg", texts(shown[name])
-        )
-    assert shown["CapacityResult"].count("<svg") == 2  # the matrix and the bars of the page
-    assert infocap.lab.report._figures.bars(result) in shown["CapacityResult"]
-    assert shown["Comparison"].count("<svg") == 1
+        words = texts(html_of[name])
+        assert "<b>bold</b>" in words
+        assert re.search(r"Phase (uniform phase 0 360|as measured [\d.]+ [\d.]+) deg", words)
+    assert html_of["CapacityResult"].count("<svg") == 2  # the matrix and the bars of the page
+    assert infocap.lab.report._figures.bars(result) in html_of["CapacityResult"]
+    assert html_of["Comparison"].count("<svg") == 1
 
 
 def test_importing_infocap_loads_nothing_for_notebooks():
-    import subprocess
-    import sys
-
-    code = "import sys, infocap; print([one for one in ('matplotlib', 'pandas', 'tqdm') if one in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
+    code = "import sys, infocap; print(*sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    loaded = set(process.stdout.split())
+    assert "infocap" in loaded
+    assert not loaded & {"matplotlib", "pandas", "tqdm"}

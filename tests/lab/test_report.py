@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from report_results import HOSTILE, KINDS, page_of
 
 import infocap
-from infocap._files import append_checksum as seal
+from infocap._files import append_checksum
 from infocap.errors import Check, DataError, ParameterError
 from infocap.lab.cli import main
 from infocap.lab.report._html import with_error
@@ -183,7 +183,8 @@ def test_the_misfit_is_drawn_where_the_rows_slipped():
         drawing,
     )
     doubted = [float(x) for x, _, kind, _ in marks if kind == "doubt"]
-    left, right = min(doubted), max(doubted)
+    left = min(doubted)
+    right = max(doubted)
     cells = [(float(x), float(width), fill) for x, width, kind, fill in marks if kind == "mark"]
 
     def share(inside):
@@ -397,7 +398,7 @@ def test_findings_that_make_no_sense_are_refused(kind, found, tmp_path):
     path.write_text(
         "".join(text.splitlines(keepends=True)[:-1])
     )  # without the checksum, which is made anew
-    seal(path)
+    append_checksum(path)
     with pytest.raises(DataError, match=f"result.csv is damaged: it {name} makes no sense"):
         infocap.load_result(path)
 

@@ -13,13 +13,15 @@ from report_results import HOSTILE, KINDS, page_of
 
 import infocap
 
-FULL, FIVE = KINDS["two inputs, everything measured"], KINDS["five inputs, everything measured"]
+FULL = KINDS["two inputs, everything measured"]
+FIVE = KINDS["five inputs, everything measured"]
 
 
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Show a result in a fresh window without a network; any error or request makes the test fail."""
-    problems, contexts = [], []
+    problems = []
+    contexts = []
 
     def show(result, title=None, width=1200, **options):
         path = tmp_path / "report.html"

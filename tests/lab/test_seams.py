@@ -22,7 +22,8 @@ PLAN = Plan(
 
 def loop(u):
     """A device with memory of two inputs of different units."""
-    bias, phase = u[:, 0] / 2.5 - 1, np.radians(u[:, 1])
+    bias = u[:, 0] / 2.5 - 1
+    phase = np.radians(u[:, 1])
     late = np.zeros((len(u), 3))
     for t, now in enumerate(np.column_stack([bias, np.cos(phase), np.sin(phase)])):
         late[t] = np.tanh(now + 0.5 * late[t - 1]) if t else now
@@ -31,7 +32,8 @@ def loop(u):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    path, chance = tmp_path_factory.mktemp("run") / "run.db", np.random.default_rng(1)
+    path = tmp_path_factory.mktemp("run") / "run.db"
+    chance = np.random.default_rng(1)
     noisy = SimulatedBench(lambda u: loop(u) + 0.01 * chance.standard_normal((len(u), 8)))
     acquire(PLAN, noisy, path, progress=False)
     return path

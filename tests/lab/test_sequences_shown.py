@@ -33,7 +33,8 @@ def run(*words):
 
 
 def test_estimate_takes_delays(sequence, table, tmp_path):
-    result, picture = tmp_path / "r.nc", tmp_path / "memory.png"
+    result = tmp_path / "r.nc"
+    picture = tmp_path / "memory.png"
     delays = ("--max-delay", "1:30,2:10", "--washout", 50)
     finished = run("estimate", table, *delays, "-o", result, "--plot", picture)
     assert finished.exit_code == 0, finished.output

@@ -1,43 +1,20 @@
 """A total that a warning concerns has no error bar in the terminal, on the page and during a run."""
 
-import functools
 import html
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import infocap
-from infocap._formatting import rounded
 from infocap.errors import Check
 from infocap.lab import Plan, SimulatedBench, Store, acquire, status
 from infocap.lab.cli import main
+from support import REASON, reliable_result, unreliable_result
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-BASIS = infocap.product_basis("legendre", 2, 4)
-DEVICE = infocap.systems.RandomFeatures(2, 9, noise=0.05, seed=5)
-REASON = "half of the rows are doubtful"
-
-
-@functools.cache
-def reliable_result():
-    """A result that no warning concerns, with growth and repeats."""
-    u = infocap.draw(BASIS, 512, seed=1)
-    recording = infocap.Recording(u, DEVICE(u, seed=1), np.arange(512), repeats=DEVICE(u, seed=2))
-    return infocap.estimate(recording, basis=BASIS)
-
-
-def unreliable_result(*reasons):
-    """The same result with warnings that concern its total."""
-    checks = [Check(f"{reason}; measure again.", unreliable=reason) for reason in reasons]
-    return replace(reliable_result(), checks=tuple(checks))
-
-
-def qualified_total(result, *reasons):
-    """The words that stand in place of an error bar."""
-    return f"about {rounded(result.total, result.total_standard_error)} (unreliable: {'; '.join(reasons)})"
+ABOUT = f"about 6.5 (unreliable: {REASON})"
 
 
 @pytest.fixture
@@ -46,20 +23,28 @@ def every_total_is_unreliable(monkeypatch):
     monkeypatch.setitem(checks, "doubt", lambda case: [Check("Doubtful.", unreliable=REASON)])
 
 
-@pytest.mark.parametrize("reasons", [(), (REASON,)], ids=["reliable", "unreliable"])
-def test_the_terminal_qualifies_an_unreliable_total(reasons, tmp_path):
-    result = unreliable_result(*reasons)
-    path = result.save(tmp_path / "result.nc")
-    shown = " ".join(CliRunner().invoke(main, ["show", str(path)]).output.split())
-    assert (qualified_total(result, *reasons) in shown) == bool(reasons)
-    assert ("with 95 % confidence between" in shown) == (not reasons)
+def shown_in_the_terminal(result, folder):
+    """What the command `show` prints of a result, in one line."""
+    path = result.save(folder / "result.nc")
+    return " ".join(CliRunner().invoke(main, ["show", str(path)]).output.split())
+
+
+def test_the_terminal_gives_an_unreliable_total_no_interval(tmp_path):
+    output = shown_in_the_terminal(unreliable_result(REASON), tmp_path)
+    assert ABOUT in output
+    assert "with 95 % confidence between" not in output
+
+
+def test_the_terminal_gives_a_reliable_total_an_interval(tmp_path):
+    output = shown_in_the_terminal(reliable_result(), tmp_path)
+    assert "unreliable" not in output
+    assert "with 95 % confidence between" in output
 
 
 def test_a_plan_from_a_pilot_qualifies_the_pilots_total(tmp_path):
     path = unreliable_result(REASON).save(tmp_path / "result.nc")
     planned = CliRunner().invoke(main, ["plan", "--pilot", str(path), "--error", "0.1"]).output
-    words = f"The pilot: total {qualified_total(reliable_result(), REASON)} of"
-    assert words in " ".join(planned.split())
+    assert f"The pilot: total {ABOUT} of" in " ".join(planned.split())
 
 
 def body_of(page):
@@ -73,29 +58,26 @@ def text_of(page):
     return html.unescape(without_tags).replace("\xa0", " ")
 
 
+RING_OF_AN_UNRELIABLE_TOTAL = 'stroke="var(--warn-edge)"'
+
+
+def test_the_page_gives_a_reliable_total_with_its_error_bar():
+    page = infocap.report.page(reliable_result())
+    assert "The device computes 6.478 ± " in text_of(page)
+    assert RING_OF_AN_UNRELIABLE_TOTAL not in body_of(page)
+
+
 def test_the_page_qualifies_the_total_and_gives_no_interval():
-    reasons = (REASON, "a < b")
-    pages = [
-        infocap.report.page(result) for result in (reliable_result(), unreliable_result(*reasons))
-    ]
-    bodies = [re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL) for page in pages]
-    reliable_text, unreliable_text = map(text_of, bodies)
-    total = reliable_result().total
-    with_error_bar = f"{total:.3f} ± "
-    rounded_total = rounded(total, None)
-
-    assert f"The device computes {with_error_bar}" in reliable_text
-    assert 'stroke="var(--warn-edge)"' not in body_of(pages[0])
-
-    headline = qualified_total(reliable_result(), *reasons)
-    assert f"The device computes {headline} of at most 10" in unreliable_text
-    assert "a < b" not in pages[1]  # only as escaped text
-    assert f"≈{rounded_total}" in unreliable_text
-    assert 'stroke="var(--warn-edge)"' in body_of(pages[1])  # the ring
-    assert f"about {rounded_total}found among the functions of this basis" in unreliable_text
-    assert "No interval is given: the warnings below say why" in unreliable_text
-    for words in (with_error_bar, "95 % interval", "no more than chance"):
-        assert words not in unreliable_text
+    page = infocap.report.page(unreliable_result(REASON, "a < b"))
+    text = text_of(page)
+    assert f"The device computes about 6.5 (unreliable: {REASON}; a < b) of at most 10" in text
+    assert "a < b" not in page  # only as escaped text
+    assert "≈6.5" in text
+    assert RING_OF_AN_UNRELIABLE_TOTAL in body_of(page)
+    assert "about 6.5found among the functions of this basis" in text
+    assert "No interval is given: the warnings below say why" in text
+    for words in ("6.478 ± ", "95 % interval", "no more than chance"):
+        assert words not in text
 
 
 def test_a_run_goes_on_while_its_total_is_unreliable(tmp_path, every_total_is_unreliable):

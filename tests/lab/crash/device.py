@@ -3,7 +3,7 @@
 import numpy as np
 
 from infocap.lab import Plan, SimulatedBench
-from infocap.lab.experiment import read_store as read_entries
+from infocap.lab.experiment import read_store
 
 SIZES = {"small": 256, "half": 512}
 
@@ -54,5 +54,5 @@ def acknowledged(text):
 
 def stored(path):
     """Return the readouts of every measurement in a store by name, as hexadecimal text."""
-    measurements = read_entries(path).measurements
+    measurements = read_store(path).measurements
     return {measurement.name: hexadecimal(measurement) for measurement in measurements}

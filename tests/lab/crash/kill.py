@@ -21,7 +21,7 @@ import tqdm.auto  # noqa: F401  # before the fork: the kills are meant for the m
 from device import acknowledged, acknowledgements, bench, plan, stored
 
 from infocap.lab import Store, acquire, extend
-from infocap.lab.experiment import read_store as read_entries
+from infocap.lab.experiment import read_store
 
 MAX_DELAY_S = 0.05
 # Kills that wait for the first measurement; the others come at any moment, for example while a
@@ -43,7 +43,7 @@ def acquisition(path, pipe, batch):
     Store.record_many = record_and_tell
     acquire(HALF_PLAN, bench(batch), path, progress=False)
     for n_extensions, n_samples in enumerate(LENGTHS):
-        if len(read_entries(path).plans) == n_extensions + 1:
+        if len(read_store(path).plans) == n_extensions + 1:
             extend(path, n_samples)
         acquire(HALF_PLAN, bench(batch), path, progress=False)
 
@@ -73,7 +73,7 @@ def look(path):
     """Return what is stored, and what is amiss."""
     if not path.exists() or path.stat().st_size == 0:
         return {}, ()
-    return stored(path), read_entries(path).checks(path)
+    return stored(path), read_store(path).checks(path)
 
 
 def is_in_steps(values, batch):
