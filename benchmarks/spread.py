@@ -83,7 +83,7 @@ def rows(n_samples: int, rounds: int) -> list[str]:
             return infocap.estimate(u, x, BASIS, method=METHOD)
 
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             workers = list(client.run(os.getpid).values())

@@ -53,7 +53,7 @@ class InlineExecutor(Executor):
 @pytest.fixture(scope="module")
 def cluster_client():
     distributed = pytest.importorskip("distributed")
-    options = {"processes": False, "dashboard_address": None, "worker_dashboard_address": None}
+    options = {"processes": False, "dashboard_address": ":0", "worker_dashboard_address": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (

@@ -58,7 +58,7 @@ def client():
                 n_workers=2,
                 threads_per_worker=1,
                 processes=False,
-                dashboard_address=None,
+                dashboard_address=":0",
                 worker_dashboard_address=None,
             ) as cluster,
             distributed.Client(cluster) as client,

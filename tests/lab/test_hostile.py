@@ -393,7 +393,7 @@ def test_paused_dask_workers_are_an_error_and_not_waited_for(monkeypatch):
 
         dask_worker.status = Status.paused
 
-    settings = {"n_workers": 1, "processes": False, "dashboard_address": None, "memory_limit": 0}
+    settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0", "memory_limit": 0}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         client.run(pause)
         time.sleep(0.5)

@@ -149,7 +149,7 @@ def test_the_command_takes_a_memory_limit(estimate_command, tmp_path, expected_r
 
 def test_the_command_takes_a_cluster(estimate_command, tmp_path, expected_raw):
     distributed = pytest.importorskip("distributed")
-    options = {"processes": False, "dashboard_address": None, "worker_dashboard_address": None}
+    options = {"processes": False, "dashboard_address": ":0", "worker_dashboard_address": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
