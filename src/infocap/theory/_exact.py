@@ -52,10 +52,12 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     is_used = node_weights > 0  # weights of far nodes underflow
     y = y[is_used]
     node_weights = node_weights[is_used]
-    root = np.sqrt(node_weights)[:, None]
-    frame = _orthonormal_frame(root * x[is_used])  # (nodes, rank): X~ times the root of the weights
-    residual = root * y - frame @ (frame.T @ (root * y))
-    leverage = np.sum(frame**2, axis=1) / node_weights
+    root_weights = np.sqrt(node_weights)[:, None]
+    weighted_y = root_weights * y
+    # X~ times the roots of the weights, (nodes, rank).
+    weighted_x = _orthonormal_columns(root_weights * x[is_used])
+    residual = weighted_y - weighted_x @ (weighted_x.T @ weighted_y)
+    leverage = np.sum(weighted_x**2, axis=1) / node_weights
     return leverage @ residual**2 / (node_weights @ y**2)
 
 
@@ -67,7 +69,7 @@ def noisy_capacities(
     """Return the exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
 
     The noise counts as further functions that nobody asks for (paper, section 4), so the capacities are the squared
-    lengths of the columns of an orthonormal frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
+    lengths of the columns of [weights, noise^(1/2)] after its rows were made orthonormal: no Gram matrix is inverted.
 
     Parameters
     ----------
@@ -98,8 +100,8 @@ def noisy_capacities(
         power = signal @ signal.T
         root = _root_of_covariance("relative_covariance", relative_covariance, len(signal), power)
         columns.append(root)
-    frame = _orthonormal_frame(np.hstack(columns).T)
-    return np.sum(frame[: signal.shape[1]] ** 2, axis=1)
+    orthonormal = _orthonormal_columns(np.hstack(columns).T)
+    return np.sum(orthonormal[: signal.shape[1]] ** 2, axis=1)
 
 
 def _root_of_covariance(
@@ -286,9 +288,9 @@ def linear_memory(
     of_state_noise = _summed_over_steps(a, noise_of_states)
     of_readout_noise = np.diag(np.broadcast_to(readout_noise, n_nodes))
     columns = [*of_delays, of_longer_delays, of_state_noise, of_readout_noise]
-    frame = _orthonormal_frame(np.hstack(columns).T)
+    orthonormal = _orthonormal_columns(np.hstack(columns).T)
     n_functions = n_inputs * len(of_delays)
-    return np.sum(frame[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
+    return np.sum(orthonormal[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
 
 
 def _refuse_impossible_network(a: Floats, b: Floats) -> None:
@@ -319,9 +321,11 @@ def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
     return root
 
 
-def _orthonormal_frame(x: Floats) -> Floats:
-    """Return an orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
+def _orthonormal_columns(x: Floats) -> Floats:
+    """Return orthonormal columns that span the same space as those of x, whatever the scales: (rows, rank)."""
     norms = np.linalg.norm(x, axis=0)
     nonzero = norms > 0
-    frame, singular, _ = np.linalg.svd(x[:, nonzero] / norms[nonzero], full_matrices=False)
-    return frame[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]
+    scaled = x[:, nonzero] / norms[nonzero]
+    columns, singular_values, _ = np.linalg.svd(scaled, full_matrices=False)
+    is_direction = singular_values > RANK_TOLERANCE * singular_values.max(initial=0.0)
+    return columns[:, is_direction]
