@@ -359,7 +359,7 @@ def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> 
 def _coordinates_and_weights(
     evidence: Evidence, estimate: Estimate
 ) -> tuple[tuple[Floats, ...], Floats | None]:
-    """Return coordinates and readout weights W* of the functions, nothing where they are large."""
+    """Return coordinates and readout weights W* of the functions; neither where they are large."""
     n_bytes = N_COORDINATE_ARRAYS * 8 * evidence.rank * len(evidence.raw)
     if n_bytes > MAX_COORDINATE_BYTES:
         return (), None

@@ -103,10 +103,14 @@ def residual_sums(
     edges = job.group_edges - samples.first_row
     middle = len(edges) // 2
     controls = job.fit.controls
-    n_arrays = 2 if job.basis is None else max(len(job.basis) // len(controls), 2)
+    # The values of all controls and of the reported ones are two arrays of the size of phi. Those
+    # of the job's basis may be larger.
+    n_arrays = 2
+    if job.basis is not None:
+        n_arrays = max(n_arrays, len(job.basis) // len(controls))
     rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
     for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
-        for piece in iterate_pieces(samples, first, last, controls, n_arrays, **whitener):
+        for piece in iterate_pieces(samples, first, last, controls, n_arrays=n_arrays, **whitener):
             rows = _rows_of(piece, samples, half, job)
             for group, begin, end in _groups_of(piece, edges):
                 sums_of_rows = _sum_rows(rows.slice_rows(begin, end), job, samples.n_total)
@@ -131,9 +135,9 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
     residual = z - phi.T @ half.coefficients
     e = residual @ half.projections[NO_FIT]
     e_for_errors = e
-    for k in sorted(half.projections.keys() - {NO_FIT}):
-        candidate = job.fit.candidates[k]
-        residual_of_candidate = residual @ half.projections[k]
+    for number in sorted(half.projections.keys() - {NO_FIT}):
+        candidate = job.fit.candidates[number]
+        residual_of_candidate = residual @ half.projections[number]
         margin = candidate.fit.margin(phi)[:, None]
         min_margin = MIN_RELATIVE_MARGIN * candidate.mean_margin
         min_margin_for_errors = MIN_RELATIVE_MARGIN_FOR_ERRORS * candidate.mean_margin

@@ -156,8 +156,10 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     tell what a longer window would hold. None where samples are too few for least squares.
     """
     controls = _choose_sequence_controls(evidence)
-    fits = None if controls is None else fit_without_stretches(evidence, controls)
-    if controls is None or fits is None:
+    if controls is None:
+        return None
+    fits = fit_without_stretches(evidence, controls)
+    if fits is None:
         return None
     reported = evidence.basis.positions_in(controls)
     further = np.setdiff1d(np.arange(len(controls)), reported)
