@@ -54,11 +54,12 @@ class CapacityResult:
     noise_limited_total, noise_limited_standard_error
         The total over a complete basis that noise allows, from repeats, and its standard error.
     coordinates, residual_covariance
-        What `capacity_of` needs. The functions in a frame of the readouts' space, each (rank, terms), from all samples,
-        the first and the second half of them. A method that fits the readouts gives those of all samples alone, and
-        the covariance there of what the fit left (rank, rank).
+        What `capacity_of` needs. The coefficients of the functions along orthonormal directions of the readouts, each
+        (rank, terms), from all samples, the first and the second half of them. A method that fits the readouts gives
+        those of all samples alone, and the covariance along the same directions of what the fit left, (rank, rank).
     without_stretches
-        Capacities without each stretch of a sequence, (stretches, terms).
+        Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in turn,
+        (stretches, terms).
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
@@ -348,13 +349,13 @@ class CapacityResult:
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             of_all_rows, of_first_half, of_second_half = (
-                float(np.sum((inside @ coefficients) ** 2)) for inside in self.coordinates
+                float(np.sum((coordinates @ coefficients) ** 2)) for coordinates in self.coordinates
             )
             extrapolated = 2 * of_all_rows - (of_first_half + of_second_half) / 2  # to infinite N
             return Capacity(extrapolated)
         return bias_corrected(
             coefficients,
-            inside=self.coordinates[0],
+            coordinates=self.coordinates[0],
             noise=self.residual_covariance,
             unbiased=self.unbiased,
             standard_error=self.standard_error,

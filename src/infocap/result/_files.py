@@ -47,6 +47,7 @@ OPTIONAL_FLOATS = (
 ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 # The parts of the factors of functions of delayed inputs, along their last axis.
 FACTOR_VARIABLES = ("factor_input", "factor_delay", "factor_function")
+# The names of the coordinates from all samples and from both halves.
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 # Arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions.
 EXTRA_ARRAYS = {
@@ -76,8 +77,8 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
     variables: dict[str, Any] = {}
     for name, values in per_term(result).items():
         variables[name] = ("term", values)
-    for name, inside in zip(COORDINATES, result.coordinates, strict=False):
-        variables[name] = ((f"{name}_frame", "term"), inside)
+    for name, coordinates in zip(COORDINATES, result.coordinates, strict=False):
+        variables[name] = ((f"{name}_frame", "term"), coordinates)
     for name, dimensions in EXTRA_ARRAYS.items():
         array = getattr(result, name)
         if array is not None:
@@ -89,12 +90,12 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
         variables["index"] = (("term", "input"), basis.indices)
     # The metadata are a variable, because attributes have a largest size.
     variables["metadata"] = ((), json.dumps(saved_metadata(result)))
-    coordinates = {
+    descriptions = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
         "variables": ("term", basis.interactions),
     }
-    return xr.Dataset(variables, coordinates, saved_attributes(result))
+    return xr.Dataset(variables, coords=descriptions, attrs=saved_attributes(result))
 
 
 def save(result: CapacityResult, path: Path) -> Path:
@@ -277,7 +278,7 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
     """Return the result that a file holds; refuse arrays of unequal lengths or of other types than numbers."""
     columns = stored.columns
     arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
-    arrays_by_term += [inside.T for inside in stored.coordinates]
+    arrays_by_term += [coordinates.T for coordinates in stored.coordinates]
     sound = stored.indices.ndim == 2
     for array in arrays_by_term:
         sound = sound and len(array) == len(stored.indices) and array.dtype.kind == "f"
