@@ -19,11 +19,24 @@ TOLERANCE = 3e-3
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Fitted parameters and their standard errors, longer by sqrt(chi2 / degrees_of_freedom) where that exceeds 1."""
+    """Fitted parameters of a simulated system, with their standard errors; `calibrate` makes one.
+
+    Attributes
+    ----------
+    parameters, standard_error
+        The value and the standard error of each parameter. Errors are longer by sqrt(chi2 / degrees_of_freedom) where
+        that exceeds 1.
+    correlation
+        The correlations between the logarithms of the parameters, (parameters, parameters).
+    chi2
+        The sum of squared differences from the measured values, in units of their standard errors.
+    degrees_of_freedom
+        The number of values less the number of parameters.
+    """
 
     parameters: dict[str, float]
     standard_error: dict[str, float]
-    correlation: Floats  # (parameters, parameters), of their logarithms
+    correlation: Floats
     chi2: float
     degrees_of_freedom: int
 
@@ -84,9 +97,11 @@ def calibrate(
         return (predicted - values)[used] / widths[used]
 
     def derivatives(logarithms: Floats) -> Floats:
-        here = residuals(*logarithms)
-        steps = LOG_STEP * np.eye(len(names))
-        columns = [(residuals(*(logarithms + step)) - here) / LOG_STEP for step in steps]
+        residuals_here = residuals(*logarithms)
+        columns = []
+        for step in LOG_STEP * np.eye(len(names)):
+            change = residuals(*(logarithms + step)) - residuals_here
+            columns.append(change / LOG_STEP)
         return np.column_stack(columns)
 
     fit = scipy.optimize.least_squares(

@@ -48,10 +48,19 @@ class Comparison:
     The runs are taken as independent, so the squares of their standard errors add. Capacities are the unbiased
     ones where the method gives them, so that single functions and degrees add up to the total. Intervals hold with
     95 %.
+
+    Attributes
+    ----------
+    names
+        The name of each device.
+    results
+        The result of each device, for the functions that all results have in common.
+    checks
+        Warnings about differences that have other causes than the devices.
     """
 
     names: tuple[str, ...]
-    results: tuple[CapacityResult, ...]  # over the functions in common
+    results: tuple[CapacityResult, ...]
     checks: tuple[Check, ...] = ()
 
     @property
@@ -186,18 +195,18 @@ class Comparison:
 
     @property
     def _values(self) -> list[Floats]:
-        return [
-            result.capacity if result.unbiased is None else result.unbiased
-            for result in self.results
-        ]
+        values = []
+        for result in self.results:
+            values.append(result.capacity if result.unbiased is None else result.unbiased)
+        return values
 
     @property
     def _errors(self) -> list[Floats]:
         unknown = np.full(len(self.basis), np.nan)
-        return [
-            unknown if result.standard_error is None else result.standard_error
-            for result in self.results
-        ]
+        errors = []
+        for result in self.results:
+            errors.append(unknown if result.standard_error is None else result.standard_error)
+        return errors
 
     def _table(
         self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
@@ -381,7 +390,8 @@ def _difference(row: pd.Series) -> str:
     sign = "" if text.startswith("-") else "+"
     leaves_out_zero = row.difference_low > 0 or row.difference_high < 0
     is_real = leaves_out_zero and abs(row.difference) > SMALLEST_DIFFERENCE
-    return f"{sign}{text}{' *' if is_real else '  '}"
+    star = " *" if is_real else "  "
+    return f"{sign}{text}{star}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:

@@ -18,11 +18,23 @@ DEFAULT_POINTS = 40
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """Raw capacities (sizes, terms) from the first n_samples[i] rows."""
+    """Raw capacities against the number of samples; `convergence` makes one.
+
+    Attributes
+    ----------
+    n_samples
+        From how many of the first rows capacities were estimated, (sizes,).
+    raw
+        The raw capacities, (sizes, terms).
+    maximum
+        The number of readouts with the constant, K.
+    basis
+        The functions.
+    """
 
     n_samples: Integers
     raw: Floats
-    maximum: int  # the readouts and the constant, K
+    maximum: int
     basis: ProductBasis
 
 

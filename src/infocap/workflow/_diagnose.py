@@ -12,6 +12,7 @@ from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
 from ..diagnostics import DATA, FUNCTIONS, NEEDS, WITH_MEMORY
 from ..errors import Check, DataError, DataWarning, ParameterError
+from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
@@ -37,6 +38,19 @@ COMMON_INTERVALS = ((-1.0, 1.0), (0.0, 1.0))
 class Diagnosis:
     """What a recording was looked at for, and what was found; `diagnose` makes one.
 
+    Attributes
+    ----------
+    recording
+        The data set.
+    checks
+        What was found.
+    fit
+        What was looked at and is as it should be.
+    skipped
+        What too few measurements cannot tell.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
@@ -46,8 +60,8 @@ class Diagnosis:
 
     recording: Recording
     checks: tuple[Check, ...]
-    fit: tuple[str, ...]  # what was looked at and is as it should be
-    skipped: tuple[str, ...]  # what too few measurements cannot tell
+    fit: tuple[str, ...]
+    skipped: tuple[str, ...]
 
     def __repr__(self) -> str:
         lines = [str(self.recording)]
@@ -70,10 +84,12 @@ class Diagnosis:
             repaired, sentence = _with_repeats(recording, check_of["repeats"])
         else:
             causes = [cause for cause in LEFT_OUT_CAUSES if cause in check_of]
-            rows = sorted({row for cause in causes for row in check_of[cause].found["rows"]})
+            rows_of_causes = [check_of[cause].found["rows"] for cause in causes]
+            rows = sorted(set().union(*rows_of_causes))
             if not rows:
                 return None
-            repaired = _only(recording, np.delete(np.arange(len(recording.design_index)), rows))
+            kept_rows = np.delete(np.arange(len(recording.design_index)), rows)
+            repaired = _select_rows(recording, kept_rows)
             numbers = ", ".join(map(str, rows))
             sentence = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {numbers}"
         repairs = [*recording.metadata.get("repairs", []), sentence]
@@ -184,7 +200,7 @@ def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> 
     if recording.design_index.max() >= len(planned):
         return []
     inputs = np.asarray(recording.inputs)
-    tolerance = MAX_DEVIATION_FROM_PLAN * np.maximum(planned.std(axis=0), 1e-300)
+    tolerance = MAX_DEVIATION_FROM_PLAN * np.maximum(planned.std(axis=0), SMALLEST_DIVISOR)
     deviation = np.abs(inputs - planned[recording.design_index])
     deviating = np.any(deviation > tolerance, axis=1)
     if not deviating.any():
@@ -216,7 +232,7 @@ def _uniform_basis(u: Floats) -> ProductBasis:
     return product_basis(families, max_degree=0)
 
 
-def _only(recording: Recording, rows: Integers) -> Recording:
+def _select_rows(recording: Recording, rows: Integers) -> Recording:
     """Return the recording with these rows alone."""
     values_of_rows: dict[str, Any] = {}
     for name in ("inputs", "readouts", "design_index", "time", "repeats", "extra"):
@@ -255,7 +271,7 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}; "
         f"left out without a readout of its own: {counted(n_rows - len(rows), 'row')}"
     )
-    return _only(replace(recording, readouts=realigned, repeats=None), rows), sentence
+    return _select_rows(replace(recording, readouts=realigned, repeats=None), rows), sentence
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
@@ -275,4 +291,4 @@ def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
         f"{is_second.sum()} rows became repeats of the row with their inputs, "
         f"{np.sum(~is_second)} were left out"
     )
-    return _only(replace(recording, repeats=repeats), other_rows), sentence
+    return _select_rows(replace(recording, repeats=repeats), other_rows), sentence

@@ -55,21 +55,39 @@ MAX_DEFAULT_WASHOUT = 1000
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a search: all functions of some windows are tested on what earlier finds leave unexplained."""
+    """One round of a search: all functions of some windows are tested on what earlier finds leave unexplained.
 
-    windows: dict[int, int]  # the largest delay of each degree
+    Attributes
+    ----------
+    windows
+        The largest delay of each degree.
+    tested, found
+        How many functions were tested, and how many of these were found in this round.
+    unexplained
+        How much of the rank of the readouts the functions found before leave.
+    """
+
+    windows: dict[int, int]
     tested: int
     found: int
-    unexplained: float  # how much of the rank of the readouts the functions found before leave
+    unexplained: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exploration:
     """The functions of the past that `explore` found, their capacities, and how the search went.
 
-    `result` holds the capacities of the functions of `basis`, which were found, with error bars; those that the last
-    judgement did not confirm are zero. `faint` is what all other functions tested hold together: each is too small to
-    be told from chance, but the sum of their unbiased values is not.
+    Attributes
+    ----------
+    basis
+        The functions that were found.
+    result
+        Their capacities with error bars; those of functions that the last test did not confirm are zero.
+    rounds
+        How the search went, round by round.
+    faint, faint_standard_error
+        What all other functions that were tested hold together, and its standard error: each is too small to be told
+        from chance, but the sum of their unbiased values is not.
     """
 
     basis: DelayedBasis
@@ -237,7 +255,7 @@ def _functions_near_the_end(
     found: DelayedBasis, windows: dict[int, int], washout: int
 ) -> Iterator[Check]:
     """Warn where functions were found near the longest delays that were tested."""
-    for degree in _reaching(found, windows):
+    for degree in _degrees_near_the_end(found, windows):
         delays = windows[degree]
         if delays >= washout:
             remedy = "record longer runs and raise `washout`"
@@ -313,21 +331,21 @@ def _search(
             return _Search(found, rounds, test.faint, test.faint_standard_error)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
-        for degree in _reaching(found, windows):
+        for degree in _degrees_near_the_end(found, windows):
             wider_delay = min(int(WINDOW_WIDENING * windows[degree]) + 1, memory)
             wider = windows | {degree: wider_delay}
             if count_terms(families, wider) <= most_tested:
                 windows = wider
 
 
-def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
+def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     """Return the degrees of which something was found in the outermost third of the delays tested."""
-    reaching = []
+    degrees = []
     for degree, window in windows.items():
         largest_delay = found.largest_delays[found.degrees == degree].max(initial=-1)
         if largest_delay > BEGIN_OF_OUTER_THIRD * window:
-            reaching.append(degree)
-    return reaching
+            degrees.append(degree)
+    return degrees
 
 
 @dataclass(frozen=True, eq=False)

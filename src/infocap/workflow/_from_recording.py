@@ -50,8 +50,9 @@ def estimate_recording(
     u = rows.pop("u")
     x = rows.pop("x")
     rows["sample_weight"] = _planned_weights(recording)
-    chosen = {name: value for name, value in vars(options).items() if value is not None}
-    estimate_options = replace(options, **(rows | chosen))
+    # What the user gave takes the place of what the recording holds.
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    estimate_options = replace(options, **(rows | given))
 
     evidence = estimate_options.gather(u, x, basis)
     method_options = estimate_options.method_options
@@ -119,8 +120,8 @@ def _planned_weights(recording: Recording) -> Floats | None:
 def _factors(recording: Recording, options: EstimateOptions) -> tuple[Factors, list[Check]]:
     """Return Malinowski's indicator function with its warnings, or the reason why there is none."""
     assert recording.noise is not None
-    noise = _numbers(recording, recording.noise, options.complex_as)
-    readouts = _numbers(recording, recording.readouts, options.complex_as)
+    noise = _as_real(recording, recording.noise, options.complex_as)
+    readouts = _as_real(recording, recording.readouts, options.complex_as)
     if options.nan_policy == "omit":
         noise = noise[np.isfinite(noise).all(axis=1)]
         readouts = readouts[np.isfinite(readouts).all(axis=1)]
@@ -140,7 +141,7 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
     """Return how the reference moved, in units of the spread of each readout over the samples."""
     assert recording.reference is not None
     motion = motion_of_reference(
-        _numbers(recording, recording.reference, complex_as), _spread(recording, complex_as)
+        _as_real(recording, recording.reference, complex_as), _spread(recording, complex_as)
     )
     if motion is None:
         return None, []
@@ -158,7 +159,7 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
     return drift, [] if motion.check is None else [motion.check]
 
 
-def _numbers(recording: Recording, readouts: ArrayLike, complex_as: str | None) -> Floats:
+def _as_real(recording: Recording, readouts: ArrayLike, complex_as: str | None) -> Floats:
     """Return all rows of what was read out, made real in the same way as the readouts."""
     values = np.asarray(readouts)
     if np.iscomplexobj(recording.readouts):

@@ -20,7 +20,7 @@ from ..typing import Integers
 # Four times as many samples halve an error bar, so that neighbouring points of the curve can be told apart.
 SIZE_RATIO = 4
 # With fewer samples for each readout, the covariance matrix of the readouts is not known well enough for any method.
-MIN_SAMPLES_PER_READOUT_OF_STOP = 2
+MIN_SAMPLES_PER_READOUT = 2
 
 
 def growth_of_total(
@@ -34,7 +34,7 @@ def growth_of_total(
     sizes = []
     totals = []
     errors = []
-    for rows in _earlier_stops(evidence):
+    for rows in _rows_measured_first(evidence):
         estimate = _estimate_from(evidence, rows, method, method_options)
         if estimate is not None:
             total = estimate.capacity.sum() if estimate.total is None else estimate.total
@@ -49,7 +49,7 @@ def growth_of_total(
     return Growth(tuple(sizes), tuple(totals), tuple(known_errors) if has_errors else None)
 
 
-def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
+def _rows_measured_first(evidence: Evidence) -> Iterator[Integers]:
     """Yield the rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
     n_samples = evidence.n_samples
     times = evidence.samples.time
@@ -59,7 +59,7 @@ def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
         in_order_of_acquisition = np.argsort(times, kind="stable")
     sizes = []
     size = n_samples // SIZE_RATIO
-    while size >= MIN_SAMPLES_PER_READOUT_OF_STOP * evidence.maximum:
+    while size >= MIN_SAMPLES_PER_READOUT * evidence.maximum:
         sizes.append(size)
         size //= SIZE_RATIO
     for size in reversed(sizes):

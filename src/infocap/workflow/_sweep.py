@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -58,7 +59,15 @@ MAX_NAME_LENGTH = 120
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
-    """A `CapacityResult` for every combination of settings; the last parameter varies fastest."""
+    """A `CapacityResult` for every combination of settings; `sweep` makes one.
+
+    Attributes
+    ----------
+    settings
+        The values of each parameter.
+    results
+        One result for every combination of them; the last parameter varies fastest.
+    """
 
     settings: dict[str, tuple[Any, ...]]
     results: tuple[CapacityResult, ...]
@@ -100,7 +109,13 @@ class Sweep:
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
     def at(self, **point: Any) -> CapacityResult:
-        """Return the result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``."""
+        """Return the result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``.
+
+        Parameters
+        ----------
+        **point
+            The value of every parameter.
+        """
         for candidate, result in self:
             if candidate == point:
                 return result
@@ -148,7 +163,9 @@ class Sweep:
         totals = table[names].to_dataframe()
         by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
         # The settings keep the types that they were given in.
-        settings = {name: [point[name] for point in self.points] for name in self.settings}
+        settings = {}
+        for name in self.settings:
+            settings[name] = [point[name] for point in self.points]
         return totals.join(by_degree).reset_index().assign(**settings)
 
 
@@ -360,11 +377,8 @@ class _SweepFolder:
 
     def file(self, point: dict[str, Any]) -> Path:
         """Return the file of one setting, whose name a person can read; a hash tells apart what looks the same."""
-        allowed = [
-            letter if letter.isalnum() or letter in "=,.-+_" else "_"
-            for letter in _in_words(point, ",")
-        ]
-        name = "".join(allowed)[:MAX_NAME_LENGTH]
+        readable = re.sub(r"[^\w=,.+-]", "_", _in_words(point, ","))
+        name = readable[:MAX_NAME_LENGTH]
         exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
         digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
         return self.folder / f"{name}-{digest}.nc"
