@@ -92,7 +92,13 @@ class Repeats:
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the total, between what the constant alone gives and the rank."""
+        """Return the confidence interval of the total, between what the constant alone gives and the rank.
+
+        Parameters
+        ----------
+        level
+            The probability with which the interval holds.
+        """
         from scipy.special import stdtrit
 
         quantile = stdtrit(self.n_repeated - 1, 0.5 + require_probability("level", level) / 2)
@@ -277,7 +283,7 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
 def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
     """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
 
-    In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
+    For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
     Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
     the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
     """

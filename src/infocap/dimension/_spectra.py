@@ -168,7 +168,13 @@ def indicator(
         way = "rises from the start" if rises else "falls to the end"
         note = f"IND {way}: it has no minimum between 1 and K - 2 = {n_readouts - 2}."
         notes.append(Check(note, "note"))
-    return Indicator(indicator_function[1:], eigenvalues, n_factors, n_samples, (*warnings, *notes))
+    return Indicator(
+        values=indicator_function[1:],
+        eigenvalues=eigenvalues,
+        n_factors=n_factors,
+        n_samples=n_samples,
+        checks=(*warnings, *notes),
+    )
 
 
 def _lowest_minimum(values: Floats) -> int | None:
@@ -190,17 +196,21 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
             "`noise_scale` and `repeats` were both given; repeats alone tell the scale, too."
         )
     name = "noise_scale" if repeats is None else "repeats"
-    checked = noise_scale(repeats) if repeats is not None else np.asarray(scale, dtype=float)
+    if repeats is None:
+        checked = np.asarray(scale, dtype=float)
+    else:
+        checked = noise_scale(repeats)
     if checked.shape != table.shape[1:]:
         shape = checked.shape if repeats is None else np.shape(repeats)
         raise DataError(
             f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same."
         )
-    bad = np.flatnonzero(~(np.isfinite(checked) & (checked > 0)))
-    if len(bad):
-        channel = table.describe_column(int(bad[0]))
+    is_positive = np.isfinite(checked) & (checked > 0)
+    if not is_positive.all():
+        number = int(np.argmin(is_positive))
+        channel = table.describe_column(number)
         raise DataError(
-            f"noise_scale is {checked[bad[0]]} for {channel}; give positive numbers, or leave the channel out."
+            f"noise_scale is {checked[number]} for {channel}; give positive numbers, or leave the channel out."
         )
     return checked
 

@@ -1,4 +1,4 @@
-"""Whitened coordinates of repeated measurements: centred, scaled and decorrelated, in one frame for all shots."""
+"""Whitened readouts of repeated measurements: all shots are centred, scaled and decorrelated in the same way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..typing import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """Coordinates z of every shot, times the root of its input's weight, so that means of products are weighted means.
+    """Whitened readouts z of every shot, times the root of its input's weight, so that means of products are weighted means.
 
     The mean of z z' over the shots of an input, then over the inputs, is 1.
     """
@@ -56,17 +56,18 @@ def whiten(
         )
 
     # Every input counts by its weight, however often it was measured.
-    share_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
-    share = np.concatenate([share_of_repeated, weights[n_repeated:]])
+    weights_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
+    weights_of_shots = np.concatenate([weights_of_repeated, weights[n_repeated:]])
     columns = shots[:, is_live]
     if constant:
         columns = np.column_stack([np.ones(len(shots)), columns])
     no_targets = np.empty((len(shots), 0))
-    space = span(summarise(columns * np.sqrt(share)[:, None], no_targets, constant))
+    weighted_columns = columns * np.sqrt(weights_of_shots)[:, None]
+    space = span(summarise(weighted_columns, no_targets, constant))
 
     # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
     z = (shots[:, is_live] - space.mean) @ space.whitening
-    covariance = (z.T * share) @ z / weights.sum()
+    covariance = (z.T * weights_of_shots) @ z / weights.sum()
     second_round = np.linalg.inv(np.linalg.cholesky(covariance)).T
     z = z @ second_round
     scaled_weights = np.zeros((n_readouts, z.shape[1]))

@@ -76,11 +76,23 @@ class Bound:
         return float(np.sqrt(variance))
 
     def at(self, n_samples: int) -> "Bound":
-        """Return the bound for another number of samples."""
+        """Return the bound for another number of samples.
+
+        Parameters
+        ----------
+        n_samples
+            The number of samples.
+        """
         return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
     def samples_needed(self, error: float) -> int:
-        """Return the least number of samples with which any method knows the total to this standard error."""
+        """Return the least number of samples with which any method can know the total to some standard error.
+
+        Parameters
+        ----------
+        error
+            The standard error of the total.
+        """
         squared_error = require_positive("error", error) ** 2
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * squared_error)

@@ -146,9 +146,16 @@ class RandomMixture:
     noise: float
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
-        """Return readouts (samples, readouts); a seed makes the noise reproducible.
+        """Return readouts (samples, readouts).
 
         Before a sequence begins, its inputs were at their median.
+
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs), or (samples,) where there is a single one.
+        seed
+            The seed of the noise.
         """
         rows = np.union1d(0, self.active)  # every basis has the constant
         u = np.asarray(u, dtype=float).reshape(len(u), -1)
@@ -167,7 +174,13 @@ class RandomMixture:
         return self.noise * np.sqrt(np.sum(self.weights**2, axis=1))
 
     def exact(self, constant: bool = True) -> Floats:
-        """Return the capacity of every function of the basis, with the constant readout as `estimate` adds it."""
+        """Return the exact capacity of every function of the basis, (terms,).
+
+        Parameters
+        ----------
+        constant
+            Whether the constant readout is added, as `estimate` does.
+        """
         weights = self._all_weights
         noise_variance = self.noise_scale**2
         if constant:

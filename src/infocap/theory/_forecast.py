@@ -95,7 +95,13 @@ class Forecast:
     spectra: tuple[Spectrum, ...]
 
     def at(self, n_samples: int) -> ExpectedError:
-        """Return the expected error of the total with so many samples."""
+        """Return the expected error of the total.
+
+        Parameters
+        ----------
+        n_samples
+            The number of samples.
+        """
         n_samples = require_whole_number("n_samples", n_samples, 1)
         n_functions = len(self.basis)
         if n_samples < self.pilot_samples:
@@ -114,7 +120,13 @@ class Forecast:
         )
 
     def samples_needed(self, error: float) -> int:
-        """Return the smallest power of two with which the error is below `error`, also for a device at the high end."""
+        """Return the smallest power of two that is enough samples, also for a device at the high end of the range.
+
+        Parameters
+        ----------
+        error
+            The largest root mean square error of the total that is allowed.
+        """
         require_positive("error", error)
         min_samples = self.least_samples
         if min_samples > MAX_SAMPLES:
