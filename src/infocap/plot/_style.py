@@ -156,7 +156,7 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     return textwrap.fill(total_and_reason, n_letters)
 
 
-def settle(ax: Axes) -> None:
+def lay_out(ax: Axes) -> None:
     """Lay out a figure of one picture, so that its axes have their final size."""
     figure: Any = ax.get_figure(root=True)
     if len(figure.axes) <= 2:  # one picture, perhaps with its colour bar
@@ -181,7 +181,7 @@ def tick_step(ax: Axes, count: int) -> int:
     return count
 
 
-def stack(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
+def stacked_bars(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
     """Draw the columns of a table as stacked bars over its rows; return the sums of the rows."""
     sums = np.zeros(len(table))
     for name, colour in zip(table.columns, cycle(colours), strict=False):
