@@ -14,9 +14,9 @@ from ..typing import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """Whitened readouts z of every shot, times the root of its input's weight, so that means of products are weighted means.
+    """Whitened readouts z of every shot, times the root of the weight of its input.
 
-    The mean of z z' over the shots of an input, then over the inputs, is 1.
+    So means of products are weighted means. The mean of z z' over the shots of an input, then over the inputs, is 1.
     """
 
     repeated: Floats  # (inputs, repeats, directions)
