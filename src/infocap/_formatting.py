@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-# The standard errors on either side of a value that make a 95 % confidence interval of a normal distribution.
+# The standard errors on either side of a value that make a 95 % confidence interval of a normal
+# distribution.
 HALF_WIDTH_95 = 1.959963984540054
 
 # More decimals than this are hard to read, and no capacity is known so well.
@@ -26,7 +27,8 @@ MAX_DECIMALS = 5
 # Decimals of a value of which no error is known.
 DECIMALS_WITHOUT_ERROR = 3
 
-# From these durations on, minutes and hours are easier to read than seconds: two minutes, and two hours.
+# From these durations on, minutes and hours are easier to read than seconds: two minutes, and two
+# hours.
 MIN_SECONDS_IN_MINUTES = 120
 MIN_SECONDS_IN_HOURS = 7200
 
@@ -79,14 +81,16 @@ def decimals(error: float) -> int:
 def with_error(value: float, error: float | None, width: float = 1.0) -> str:
     """Return a value ± `width` standard errors, to the digits that the error allows.
 
-    Without an error, or with one of exactly zero, as readouts without noise have it, the value stands alone.
+    Without an error, or with one of exactly zero, as readouts without noise have it, the value
+    stands alone.
 
     >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
     ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
     >>> with_error(8.92, 0.0), with_error(8.92, 1e-9), with_error(81.27, 12.0)
     ('8.920', '8.92000 ± <0.00001', '81 ± 12')
     """
-    # The letter z in the formats below writes a value that is rounded to zero as 0.000 and not as -0.000.
+    # The letter z in the formats below writes a value that is rounded to zero as 0.000 and not as
+    # -0.000.
     if not error or not np.isfinite(error):
         return f"{value:z.{DECIMALS_WITHOUT_ERROR}f}"
     digits = decimals(error)
@@ -185,7 +189,8 @@ def counted(number: int, thing: str) -> str:
 def html_for_notebook(shown: Any) -> str | None:
     """Return an object as HTML for a notebook; None where libraries are missing, and a notebook then shows plain text.
 
-    The drawings are those of the laboratory's report, which the core does not import but looks up by name.
+    The drawings are those of the laboratory's report, which the core does not import but looks up
+    by name.
     """
     try:
         renderer = import_module("infocap.lab.report")

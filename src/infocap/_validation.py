@@ -1,7 +1,7 @@
 """Checks of plain arguments, in one wording: what was wrong, the value that was given, what to give instead.
 
-Here and in every message of infocap the name of a parameter stands in backticks, with its value or without. The command
-line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
+Here and in every message of infocap the name of a parameter stands in backticks, with its value or
+without. The command line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
 """
 
 import inspect
@@ -16,7 +16,8 @@ import numpy as np
 from ._formatting import join_names
 from .errors import ParameterError
 
-# How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a mistyped form of the other.
+# How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a
+# mistyped form of the other.
 MIN_SIMILARITY = 0.6
 # Longer lists of names are cut short in messages, such as the labels of a thousand functions.
 MAX_NAMES_IN_MESSAGE = 20
@@ -117,7 +118,8 @@ def _finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-# Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show their names.
+# Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show
+# their names.
 Finite = Annotated[float, require_number]
 Positive = Annotated[float, require_positive]
 NotNegative = Annotated[float, partial(require_number, minimum=0.0)]

@@ -68,11 +68,13 @@ class Check(str):
     text
         The sentence.
     kind
-        ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right.
+        ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put
+        right.
     **found
-        What was seen, in numbers and names that a program can use: which rows, which channels. A warning that makes the
-        total itself doubtful says why in a few words, ``unreliable="few samples for 72 readouts"``; wherever the total
-        is shown, these words then stand in place of its error bar.
+        What was seen, in numbers and names that a program can use: which rows, which channels. A
+        warning that makes the total itself doubtful says why in a few words, ``unreliable="few
+        samples for 72 readouts"``; wherever the total is shown, these words then stand in place of
+        its error bar.
 
     Examples
     --------

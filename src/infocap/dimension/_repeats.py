@@ -30,20 +30,20 @@ class Repeats:
     Attributes
     ----------
     total, standard_error
-        The total capacity and its standard error. The total may scatter slightly below its lowest possible value when
-        there is only noise; its interval does not.
+        The total capacity and its standard error. The total may scatter slightly below its lowest
+        possible value when there is only noise; its interval does not.
     raw_total
         The total before the correction of its bias.
     eigentasks, mean
-        ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
-        readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise
-        first. The constant is not among them.
+        ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13,
+        041020, 2023) for readouts x (samples, readouts): uncorrelated, of variance 1 in single
+        shots, the one with the least noise first. The constant is not among them.
     signal_fraction
-        The share of that variance which the input explains, hence the capacity of each eigentask, as the sample shows
-        it: within [0, 1], without the correction that `total` has.
+        The share of that variance which the input explains, hence the capacity of each eigentask,
+        as the sample shows it: within [0, 1], without the correction that `total` has.
     rank, maximum
-        How many readouts are linearly independent, and the largest possible total; both with the constant readout if
-        it was asked for.
+        How many readouts are linearly independent, and the largest possible total; both with the
+        constant readout if it was asked for.
     n_readouts
         How many channels change with the input.
     n_repeats, n_repeated, n_inputs
@@ -118,22 +118,25 @@ def from_repeats(
 ) -> Repeats:
     """Return the total capacity over a complete basis, rank - tr(G⁻¹V), from measurements at the same inputs.
 
-    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and no inputs are needed.
-    The estimate is corrected for its finite-sample bias, and its standard error includes the choice of the inputs;
-    both assume independent inputs and noise that is independent between repeats.
+    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and
+    no inputs are needed. The estimate is corrected for its finite-sample bias, and its standard
+    error includes the choice of the inputs; both assume independent inputs and noise that is
+    independent between repeats.
 
     Parameters
     ----------
     x1, x2, *further
-        Readouts (samples, readouts) of two or more measurements, row by row at the same inputs. The capacity
-        is that of a single shot, however many there are.
+        Readouts (samples, readouts) of two or more measurements, row by row at the same inputs. The
+        capacity is that of a single shot, however many there are.
     measured_once
         Readouts at further inputs that were not repeated. They sharpen G; V comes from the repeats.
     weights
-        Of inputs that were drawn from another density than the one in question: the ratio of the two, as from
-        `draw_weighted`, one number per row of x1 and then one per row of `measured_once`.
+        Of inputs that were drawn from another density than the one in question: the ratio of the
+        two, as from `draw_weighted`, one number per row of x1 and then one per row of
+        `measured_once`.
     constant
-        Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate` does.
+        Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate`
+        does.
 
     Returns
     -------
@@ -283,9 +286,10 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
 def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
     """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
 
-    For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
-    Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
-    the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
+    For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell
+    its bias b/N. For Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 +
+    bias/T sums where subtracting, as the jackknife does, stops after the first term; it also keeps
+    the share positive (docs/repeats.md).
     """
     share = float(np.trace(noise))  # not corrected
     if share == 0:
@@ -303,8 +307,9 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
 def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
     """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
-    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
-    N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
+    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights,
+    the inverse of N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one
+    more direction, without noise.
     """
     total_weight = whitened.weights.sum()
     n_repeated = len(whitened.repeated)

@@ -28,8 +28,8 @@ class Indicator:
     eigenvalues
         Those of Z'Z, largest first, where Z are the readouts in units of their noise.
     n_factors
-        Where IND has its lowest minimum, as in the paper. It is None when IND only rises (IND(0) counts as its start)
-        or falls to the end.
+        Where IND has its lowest minimum, as in the paper. It is None when IND only rises (IND(0)
+        counts as its start) or falls to the end.
     n_samples
         The number of samples.
     checks
@@ -101,23 +101,26 @@ def indicator(
 ) -> Indicator:
     """Return how many factors the readouts have, by the lowest minimum of Malinowski's indicator function.
 
-    IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K - kappa)): the
-    paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K. Like theirs, Z is not centred:
-    the mean of the readouts is a factor, as the constant function is a capacity.
+    IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K -
+    kappa)): the paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K.
+    Like theirs, Z is not centred: the mean of the readouts is a factor, as the constant function is
+    a capacity.
 
-    The noise must have the same strength in all readouts, and be independent between them. The last of the
-    factors counts when its eigenvalue exceeds (m + 1)⁵/m⁴ - m times that of the noise, m = K - kappa: about 6, noise
-    included, and 8 when only four readouts are left over. What is weaker is taken for noise.
+    The noise must have the same strength in all readouts, and be independent between them. The last
+    of the factors counts when its eigenvalue exceeds (m + 1)⁵/m⁴ - m times that of the noise, m = K
+    - kappa: about 6, noise included, and 8 when only four readouts are left over. What is weaker is
+    taken for noise.
 
     Parameters
     ----------
     x
         Readouts (samples, readouts).
     noise_scale
-        Standard deviation of each readout's noise, by which it is divided; without it x is taken as it is.
+        Standard deviation of each readout's noise, by which it is divided; without it x is taken as
+        it is.
     repeats
-        In its place, readouts (repeats, readouts) at one input: they give the scale, and show whether the noise is
-        correlated between readouts.
+        In its place, readouts (repeats, readouts) at one input: they give the scale, and show
+        whether the noise is correlated between readouts.
 
     Returns
     -------
@@ -218,7 +221,8 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
 def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
     """Return a warning where the noise is correlated between readouts.
 
-    The test is Schott's (2005): the sum of squared correlations, which is right for fewer repeats than readouts, too.
+    The test is Schott's (2005): the sum of squared correlations, which is right for fewer repeats
+    than readouts, too.
     """
     freedom = len(shots) - 1
     if freedom < MIN_FREEDOM_FOR_CORRELATIONS:

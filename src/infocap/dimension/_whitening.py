@@ -16,7 +16,8 @@ from ..typing import Floats, Integers
 class Whitened:
     """Whitened readouts z of every shot, times the root of the weight of its input.
 
-    So means of products are weighted means. The mean of z z' over the shots of an input, then over the inputs, is 1.
+    So means of products are weighted means. The mean of z z' over the shots of an input, then over
+    the inputs, is 1.
     """
 
     repeated: Floats  # (inputs, repeats, directions)
@@ -33,8 +34,8 @@ def whiten(
 ) -> Whitened:
     """Whiten repeated shots (inputs, repeats, readouts) and single shots (inputs, readouts).
 
-    The shots are centred and scaled before the rank is decided. Without the constant readout, centring would change the
-    space that the readouts span, so only scales are removed then.
+    The shots are centred and scaled before the rank is decided. Without the constant readout,
+    centring would change the space that the readouts span, so only scales are removed then.
     """
     n_repeated, n_repeats, n_readouts = repeated.shape
     if weights is None:
@@ -42,7 +43,8 @@ def whiten(
     else:
         weights = weights / weights[:n_repeated].mean()
 
-    # Powers of two divide without rounding, and keep squares in the range of floating-point numbers.
+    # Powers of two divide without rounding, and keep squares in the range of floating-point
+    # numbers.
     shots = np.vstack([repeated.reshape(-1, n_readouts), single])
     exponent = np.frexp(np.abs(shots).max(axis=0))[1]
     shots = np.ldexp(shots, -exponent)
@@ -65,7 +67,8 @@ def whiten(
     weighted_columns = columns * np.sqrt(weights_of_shots)[:, None]
     space = span(summarise(weighted_columns, no_targets, constant))
 
-    # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
+    # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets
+    # them back.
     z = (shots[:, is_live] - space.mean) @ space.whitening
     covariance = (z.T * weights_of_shots) @ z / weights.sum()
     second_round = np.linalg.inv(np.linalg.cholesky(covariance)).T

@@ -41,8 +41,8 @@ from ._groups import N_GROUPS, count_independent_groups, cut_into_groups
 # Readouts on a device below which square matrices of them go to the processor, which handles small
 # matrices faster than the card.
 MIN_READOUTS_FOR_DEVICE_MATRICES = 256
-# Samples per readout that a summary by sums of products, or the choice of a preconditioner for them,
-# needs.
+# Samples per readout that a summary by sums of products, or the choice of a preconditioner for
+# them, needs.
 MIN_SAMPLES_PER_READOUT_FOR_SUMS = 2
 
 

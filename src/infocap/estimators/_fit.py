@@ -1,8 +1,8 @@
 """The fit of the readouts that serves as a control variate: ridge fits, chosen on held-out rows.
 
-The functions of the inputs that the readouts are fitted by are the *controls*; phi are their values.
-Most of them are *reported functions* y, whose capacities the user asks for; others have higher
-degrees. Readouts z are whitened: their sample covariance is 1.
+The functions of the inputs that the readouts are fitted by are the *controls*; phi are their
+values. Most of them are *reported functions* y, whose capacities the user asks for; others have
+higher degrees. Readouts z are whitened: their sample covariance is 1.
 
 Any fit f = b' phi of the readouts has known means E[y f] and E[f f']; only the residual e = z - f
 has to be averaged over samples. Its mean square for samples left out of the fit is the variance of
@@ -56,7 +56,8 @@ MAX_CONTROLS = 4000
 
 # Standard errors from which on a capacity stands out and has a prior of its own.
 MIN_STANDARD_ERRORS_FOR_OWN_PRIOR = 2.0
-# Prior of a control, relative to the noise of one capacity, below which the second fits leave it out.
+# Prior of a control, relative to the noise of one capacity, below which the second fits leave it
+# out.
 MIN_PRIOR_TO_NOISE = 0.05
 # Least prior, relative to the largest: it bounds the penalties.
 MIN_RELATIVE_PRIOR = 1e-8

@@ -1,8 +1,8 @@
 """The work of the second pass on a range of rows: residuals of the fit, and sums that follow.
 
-The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of them,
-e = z - f the residual, phi are the controls, y the reported functions, W their readout weights.
-Lengths and products of vectors of readouts are taken after whitening by G^-1/2.
+The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of
+them, e = z - f the residual, phi are the controls, y the reported functions, W their readout
+weights. Lengths and products of vectors of readouts are taken after whitening by G^-1/2.
 """
 
 from __future__ import annotations

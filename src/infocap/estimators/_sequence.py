@@ -51,8 +51,8 @@ CONTROLS_PER_FUNCTION = 2
 # Products of samples and squared controls beyond which the fit takes minutes, and the bias is small
 # against the rest: then a few further controls tell whether the window is too short.
 MAX_FIT_OPERATIONS = 5e10
-# Bytes of the sums of all stretches that are kept together. With more, the samples are gone through a
-# second time, stretch by stretch.
+# Bytes of the sums of all stretches that are kept together. With more, the samples are gone through
+# a second time, stretch by stretch.
 MAX_BYTES_OF_STRETCH_SUMS = 500_000_000
 # Fraction of the memory limit, where there is one, that these sums may take.
 MEMORY_FRACTION_OF_STRETCH_SUMS = 1 / 4
@@ -64,8 +64,8 @@ MIN_STRETCH_TO_MEMORY = 2
 # which the device is not the same all the time: at most 1.5 in the systems of
 # benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 MAX_STRETCH_SCATTER = 2.0
-# Standard errors, and fraction of the total, from which on capacity beyond the delays of the basis is
-# worth a warning.
+# Standard errors, and fraction of the total, from which on capacity beyond the delays of the basis
+# is worth a warning.
 MIN_STANDARD_ERRORS_BEYOND = 4.0
 MIN_FRACTION_BEYOND = 0.01
 

@@ -62,8 +62,8 @@ def combine(*summaries: Summary) -> Summary:
 
 
 def _combine_two(a: Summary, b: Summary) -> Summary:
-    # [a.triangle; b.triangle] = q @ triangle. The rows of q that belong to a turn a's projection, and
-    # those that belong to b turn b's.
+    # [a.triangle; b.triangle] = q @ triangle. The rows of q that belong to a turn a's projection,
+    # and those that belong to b turn b's.
     q, triangle = np.linalg.qr(np.vstack([a.triangle, b.triangle]))
     n_rows_of_a = len(a.triangle)
     q_of_a = to_library_of(q[:n_rows_of_a], a.projection)
@@ -80,8 +80,8 @@ class Span:
     """
 
     directions: Floats | None  # orthonormal, in terms of q, (readouts, rank); None: q itself
-    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum of
-    # squares 1 over the samples, (readouts, rank); it may be on a device.
+    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum
+    # of squares 1 over the samples, (readouts, rank); it may be on a device.
     whitening: Any
     mean: Floats  # of the readouts, (readouts,)
 

@@ -50,16 +50,18 @@ class CapacityResult:
     checks
         Every warning raised and everything that was put right.
     unbiased
-        Capacities before anything is set to zero or clipped, the centres of the intervals, (terms,).
+        Capacities before anything is set to zero or clipped, the centres of the intervals,
+        (terms,).
     noise_limited_total, noise_limited_standard_error
         The total over a complete basis that noise allows, from repeats, and its standard error.
     coordinates, residual_covariance
-        What `capacity_of` needs. The coefficients of the functions along orthonormal directions of the readouts, each
-        (rank, terms), from all samples, the first and the second half of them. A method that fits the readouts gives
-        those of all samples alone, and the covariance along the same directions of what the fit left, (rank, rank).
+        What `capacity_of` needs. The coefficients of the functions along orthonormal directions of
+        the readouts, each (rank, terms), from all samples, the first and the second half of them. A
+        method that fits the readouts gives those of all samples alone, and the covariance along the
+        same directions of what the fit left, (rank, rank).
     without_stretches
-        Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in turn,
-        (stretches, terms).
+        Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in
+        turn, (stretches, terms).
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
@@ -326,19 +328,20 @@ class CapacityResult:
     def capacity_of(self, target: Target) -> Capacity:
         """Return the capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
-        Its bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a
-        warning says how much that is.
+        Its bias is removed, and no threshold applied. What lies outside the basis counts as not
+        computed, and a warning says how much that is.
 
         Parameters
         ----------
         target
-            The function, from inputs (samples, inputs) to values (samples,). Of a sequence u (steps, inputs) it gives
-            one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
+            The function, from inputs (samples, inputs) to values (samples,). Of a sequence u
+            (steps, inputs) it gives one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
 
         Returns
         -------
         Capacity
-            A number within [0, 1] with an attribute `standard_error`, which is None where the method has none.
+            A number within [0, 1] with an attribute `standard_error`, which is None where the
+            method has none.
         """
         if not self.coordinates:
             raise ParameterError(
@@ -368,13 +371,14 @@ class CapacityResult:
         Parameters
         ----------
         target
-            A label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis counts.
+            A label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in
+            the basis counts.
 
         Returns
         -------
         Floats
-            Weights (readouts + 1,): the first belongs to the constant readout, the others to the channels as given, 0
-            where one was left out.
+            Weights (readouts + 1,): the first belongs to the constant readout, the others to the
+            channels as given, 0 where one was left out.
         """
         if self.weights is None:
             raise ParameterError(
@@ -433,8 +437,8 @@ class CapacityResult:
         Parameters
         ----------
         path
-            A name that ends in ``.nc`` (NetCDF4, which holds everything) or ``.csv`` (a table, without what
-            `capacity_of` needs).
+            A name that ends in ``.nc`` (NetCDF4, which holds everything) or ``.csv`` (a table,
+            without what `capacity_of` needs).
         """
         from ._files import save
 

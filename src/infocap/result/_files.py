@@ -126,7 +126,8 @@ def load_result(path: str | Path) -> CapacityResult:
     Returns
     -------
     CapacityResult
-        The result, to the last digit. Tables, reports and cards do not hold what `capacity_of` needs.
+        The result, to the last digit. Tables, reports and cards do not hold what `capacity_of`
+        needs.
 
     Examples
     --------
@@ -149,7 +150,8 @@ def load_result(path: str | Path) -> CapacityResult:
         return _rebuild(readers[path.suffix](path))
     except DataError:
         raise
-    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
+    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless
+    # values.
     except Exception as problem:
         if isinstance(problem, KeyError):
             reason = f"lacks {problem}"
@@ -209,7 +211,8 @@ def _read_csv(path: Path) -> StoredResult:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    # A table that the browser saved from a report has no checksum, and does not say that it has one.
+    # A table that the browser saved from a report has no checksum, and does not say that it has
+    # one.
     if not has_checksum(path) and CHECKSUM_ATTRIBUTE in attributes:
         raise checksum_error(path)
     index_columns = [name for name in table if name.startswith(("index_u", "factor"))]

@@ -14,7 +14,8 @@ from ..typing import Floats, Target
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
-# Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases they are averages.
+# Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases
+# they are averages.
 MAX_FUNCTIONS_FOR_FIT = 3000
 # Points of the fit: so many for each function, and at least so many.
 FIT_POINTS_PER_FUNCTION = 4
@@ -49,8 +50,8 @@ class Capacity(float):
 def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
     """Return the sum of the unbiased capacities of the chosen functions (terms,), with its standard error.
 
-    Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
-    out as the squared errors of functions are.
+    Stretches that were left out tell how far the sum scatters. Without them the squared error of
+    the total is shared out as the squared errors of functions are.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     value = float(capacities[chosen].sum())
@@ -67,8 +68,9 @@ def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     """Return a target's coefficients in the basis (terms,), and its mean square, of which some may lie outside.
 
-    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual
-    is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
+    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its
+    residual is averaged over many further points, which corrects the coefficients and gives the
+    power outside the basis.
     """
     coefficients = np.zeros(len(basis))
     if len(basis) <= MAX_FUNCTIONS_FOR_FIT:
@@ -104,20 +106,24 @@ def bias_corrected(
 ) -> Capacity:
     """Return the capacity of a target without its bias, and its standard error.
 
-    A target's coefficients are sums of those of the functions, so its bias is a sum over pairs of functions. Only that
-    of each function with itself was measured; bias and variance of the others are those of normal residuals
-    (docs/theory.md), scaled so that every single function has what was measured for it.
+    A target's coefficients are sums of those of the functions, so its bias is a sum over pairs of
+    functions. Only that of each function with itself was measured; bias and variance of the others
+    are those of normal residuals (docs/theory.md), scaled so that every single function has what
+    was measured for it.
 
     Parameters
     ----------
     coefficients
         What the target holds of every function, (terms,), for a target of mean square 1.
     coordinates
-        The coefficients of the functions along directions of the readouts in which G = 1, (rank, terms).
+        The coefficients of the functions along directions of the readouts in which G = 1, (rank,
+        terms).
     noise
-        The covariance, along the same directions, of what the fit leaves of the readouts, (rank, rank).
+        The covariance, along the same directions, of what the fit leaves of the readouts, (rank,
+        rank).
     unbiased, standard_error
-        The capacities that were measured for the functions, without bias, and their standard errors, (terms,).
+        The capacities that were measured for the functions, without bias, and their standard
+        errors, (terms,).
     n_samples
         The number of samples.
     """

@@ -17,7 +17,8 @@ from ._forecast import forecast_from
 
 # Blocks of inputs: one for the differences, and two for the weights.
 N_BLOCKS = 3
-# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many give to 7 % or better.
+# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many give
+# to 7 % or better.
 FLOOR_ROWS = 1024
 
 
@@ -30,9 +31,9 @@ class Bound:
     basis, n_samples
         The functions, and the number of samples.
     variance, total_variance
-        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p² | u), with p the
-        best readout for the function y. It is what the noise of the device leaves uncertain once everything about the
-        inputs is known, and 0 for a device without noise.
+        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p²
+        | u), with p the best readout for the function y. It is what the noise of the device leaves
+        uncertain once everything about the inputs is known, and 0 for a device without noise.
     floor, total_floor
         What the squares in a capacity add, and all there is for a function whose capacity is zero.
     rank
@@ -97,7 +98,8 @@ class Bound:
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * squared_error)
         n_samples = half + np.sqrt(half**2 + self.total_floor / squared_error)
-        # With no more samples than independent readouts, every function seems to be computed exactly.
+        # With no more samples than independent readouts, every function seems to be computed
+        # exactly.
         return max(int(np.ceil(n_samples)), self.rank + 1)
 
 
@@ -111,24 +113,28 @@ def efficiency_bound(
 ) -> Bound:
     """Return the standard errors of every capacity, and of the total, that no method can beat with so many samples.
 
-    It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any method that knows this
-    distribution and nothing about the device (docs/theory.md). The ratio of an error to it says how good a method is.
+    It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any
+    method that knows this distribution and nothing about the device (docs/theory.md). The ratio of
+    an error to it says how good a method is.
 
     Parameters
     ----------
     source
-        A system, (samples, inputs) -> (samples, readouts), as for `probe`: it is asked twice at the same inputs, and
-        both answers must have noise of their own. Or a result: the bound is then what its error bars leave when the
-        price of fitting the readouts is taken off. As far as functions outside the basis or few samples made
-        those longer, it is too high; and how much of it falls as 1/N² is typical of devices, not measured.
+        A system, (samples, inputs) -> (samples, readouts), as for `probe`: it is asked twice at the
+        same inputs, and both answers must have noise of their own. Or a result: the bound is then
+        what its error bars leave when the price of fitting the readouts is taken off. As far as
+        functions outside the basis or few samples made those longer, it is too high; and how much
+        of it falls as 1/N² is typical of devices, not measured.
     basis
         The functions; a result has its own.
     n_samples
-        For which the standard errors are given: those of the result by default, or `draws`; see `Bound.at`.
+        For which the standard errors are given: those of the result by default, or `draws`; see
+        `Bound.at`.
     seed
         The same seed gives the same inputs, and the same noise for systems that take a ``seed``.
     draws
-        A system is asked twice at 3 x `draws` inputs, a power of two; the default gives the bound to a few per cent.
+        A system is asked twice at 3 x `draws` inputs, a power of two; the default gives the bound
+        to a few per cent.
 
     Returns
     -------
@@ -228,8 +234,8 @@ def _whitened_twice(system: System, u: Floats, seed: int | None) -> Floats:
 def _bound_of_block(y: Floats, z: Floats, weights: tuple[Floats, Floats]) -> _BlockBound:
     """Return the terms of the bound from the inputs of one block, with readout weights W of both other blocks.
 
-    The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
-    weights of another block, has nothing of that on average.
+    The variance is a square in W, so the noise of W would add to it. The product of two
+    differences, each with the weights of another block, has nothing of that on average.
     """
     differences = _differences(y, z, weights[0])
     differences_again = _differences(y, z, weights[1])
@@ -261,13 +267,14 @@ def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
 def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
     """Return 2 tr S² of every function and of the sum, with S the covariance of what noise adds to z (y - p).
 
-    S is half that of the difference D of two measurements, and tr S² the mean over pairs of different samples of
-    (D·D')² / 4.
+    S is half that of the difference D of two measurements, and tr S² the mean over pairs of
+    different samples of (D·D')² / 4.
     """
     n_samples = len(y)
     n_pairs = 2.0 * n_samples * (n_samples - 1)
     shots = z.transpose(1, 0, 2).reshape(2 * n_samples, -1)
-    # (terms, 2 samples); the second measurement has a minus, so that a sum of both is their difference.
+    # (terms, 2 samples); the second measurement has a minus, so that a sum of both is their
+    # difference.
     signed_shots = np.vstack([shots[:n_samples], -shots[n_samples:]])
     residual = np.hstack([y.T, -y.T])
     residual -= weights.T @ signed_shots.T

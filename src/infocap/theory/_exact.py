@@ -23,7 +23,8 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     Parameters
     ----------
     x, y
-        Readouts (nodes, readouts) and targets (nodes, targets) at quadrature nodes, or at very many samples.
+        Readouts (nodes, readouts) and targets (nodes, targets) at quadrature nodes, or at very many
+        samples.
     weights
         The weights of the nodes, (nodes,); equal by default.
 
@@ -68,8 +69,9 @@ def noisy_capacities(
 ) -> Floats:
     """Return the exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
 
-    The noise counts as further functions that nobody asks for (paper, section 4), so the capacities are the squared
-    lengths of the columns of [weights, noise^(1/2)] after its rows were made orthonormal: no Gram matrix is inverted.
+    The noise counts as further functions that nobody asks for (paper, section 4), so the capacities
+    are the squared lengths of the columns of [weights, noise^(1/2)] after its rows were made
+    orthonormal: no Gram matrix is inverted.
 
     Parameters
     ----------
@@ -78,7 +80,8 @@ def noisy_capacities(
     noise_covariance
         The covariance of the noise, (readouts, readouts).
     relative_covariance
-        Every readout is also multiplied by 1 + noise of this covariance, as by a gain that fluctuates.
+        Every readout is also multiplied by 1 + noise of this covariance, as by a gain that
+        fluctuates.
 
     Returns
     -------
@@ -121,8 +124,8 @@ def _root_of_covariance(
 class RandomMixture:
     """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
 
-    With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with memory.
-    `random_mixture` makes one.
+    With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with
+    memory. `random_mixture` makes one.
 
     Attributes
     ----------
@@ -216,7 +219,8 @@ def random_mixture(
     noise
         The standard deviation of the noise, relative to each readout's own root mean square.
     seed
-        The seed of the choice and the weights; calls of the system have a seed of their own for the noise.
+        The seed of the choice and the weights; calls of the system have a seed of their own for the
+        noise.
 
     Returns
     -------
@@ -254,14 +258,16 @@ def linear_memory(
 ) -> Floats:
     """Return exact capacities (delays, inputs) of x[t] = a x[t-1] + b u[t] for the inputs u_j[t - delay].
 
-    A linear network with independent inputs of mean zero holds these functions and no others. The covariance of its
-    state solves the Lyapunov equation P = a P a' + variance b b' + state_noise² 1. Only roots R of it, P = R R', are
-    summed, so that directions that are 1e-15 times weaker than others still count, as they do without noise.
+    A linear network with independent inputs of mean zero holds these functions and no others. The
+    covariance of its state solves the Lyapunov equation P = a P a' + variance b b' + state_noise²
+    1. Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
+    others still count, as they do without noise.
 
     Parameters
     ----------
     a, b
-        Recurrent weights (nodes, nodes), of spectral radius below 1, and input weights (nodes,) or (nodes, inputs).
+        Recurrent weights (nodes, nodes), of spectral radius below 1, and input weights (nodes,) or
+        (nodes, inputs).
     noise
         Standard deviation of the noise on the readouts: one number, or one per node.
     state_noise
@@ -293,7 +299,8 @@ def linear_memory(
         )
     noise_of_states = require_number("state_noise", state_noise, 0.0) * np.eye(n_nodes)
 
-    # What the state holds of the inputs at each delay, of all later delays together, and of the noise.
+    # What the state holds of the inputs at each delay, of all later delays together, and of the
+    # noise.
     of_delays = [np.sqrt(require_positive("variance", variance)) * b]
     for _ in range(require_whole_number("max_delay", max_delay, 0)):
         of_delays.append(a @ of_delays[-1])

@@ -11,9 +11,11 @@ from .._validation import require_positive
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 
-# Step of the logarithms of the parameters for derivatives: noisy simulations do not resolve a smaller one.
+# Step of the logarithms of the parameters for derivatives: noisy simulations do not resolve a
+# smaller one.
 LOG_STEP = 0.1
-# Relative change of parameters and of chi² below which the fit ends, a small share of any error worth having.
+# Relative change of parameters and of chi² below which the fit ends, a small share of any error
+# worth having.
 TOLERANCE = 3e-3
 
 
@@ -24,8 +26,8 @@ class Calibration:
     Attributes
     ----------
     parameters, standard_error
-        The value and the standard error of each parameter. Errors are longer by sqrt(chi2 / degrees_of_freedom) where
-        that exceeds 1.
+        The value and the standard error of each parameter. Errors are longer by sqrt(chi2 /
+        degrees_of_freedom) where that exceeds 1.
     correlation
         The correlations between the logarithms of the parameters, (parameters, parameters).
     chi2
@@ -52,13 +54,13 @@ def calibrate(
     Parameters
     ----------
     predict
-        A function that takes the parameters by name, simulates the system, best always with the same seed, and
-        gives as many numbers as are in `measured`.
+        A function that takes the parameters by name, simulates the system, best always with the
+        same seed, and gives as many numbers as are in `measured`.
     start
         The values of the parameters from which the fit starts.
     measured, errors
-        Measured values and their standard errors. Values without an error, such as the constant's capacity, are left
-        out.
+        Measured values and their standard errors. Values without an error, such as the constant's
+        capacity, are left out.
 
     Returns
     -------

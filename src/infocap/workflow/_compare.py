@@ -27,13 +27,15 @@ from ..typing import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-# Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than the normal one.
+# Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than
+# the normal one.
 STUDENT_FREEDOM = 10
 # A difference below this is rounding.
 SMALLEST_DIFFERENCE = 1e-7
 # The share of the functions said to differ that may be false on average.
 FALSE_DISCOVERY_RATE = 0.05
-# Degrees up to which every degree has a row in the terminal; of higher ones only those with capacity.
+# Degrees up to which every degree has a row in the terminal; of higher ones only those with
+# capacity.
 MAX_DEGREE_WITH_ALL_ROWS = 20
 # Capacities below this show as zero in the terminal.
 SMALLEST_SHOWN = 0.0005
@@ -45,9 +47,9 @@ MAX_FUNCTIONS_SHOWN = 5
 class Comparison:
     """Results of several devices for the same functions; differences are against the first.
 
-    The runs are taken as independent, so the squares of their standard errors add. Capacities are the unbiased
-    ones where the method gives them, so that single functions and degrees add up to the total. Intervals hold with
-    95 %.
+    The runs are taken as independent, so the squares of their standard errors add. Capacities are
+    the unbiased ones where the method gives them, so that single functions and degrees add up to
+    the total. Intervals hold with 95 %.
 
     Attributes
     ----------
@@ -81,8 +83,8 @@ class Comparison:
     def by_degree(self) -> pd.DataFrame:
         """Return one row per degree and device.
 
-        The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
-        sums scatter by 0.7 to 1.2 times that (docs/compare.md).
+        The standard error of a degree is the root of the sum of squares over its functions: in
+        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
         degrees = self.basis.degrees
         n_degrees = self.basis.max_degree + 1
@@ -97,8 +99,8 @@ class Comparison:
     def functions(self) -> pd.DataFrame:
         """Return one row per function and device; `significant` where it differs from the first device.
 
-        Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg, for each device by
-        itself).
+        Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg,
+        for each device by itself).
         """
         values = np.array(self._values)
         errors = np.array(self._errors)
@@ -250,8 +252,9 @@ def compare(
     Parameters
     ----------
     results
-        Two results or more, one after the other or as a list. All must be about functions of the same family and
-        interval of the inputs; where the degrees differ, the functions in common are compared, and a warning says so.
+        Two results or more, one after the other or as a list. All must be about functions of the
+        same family and interval of the inputs; where the degrees differ, the functions in common
+        are compared, and a warning says so.
     names
         One name per result, by default "device 1", "device 2", ...
 

@@ -43,9 +43,10 @@ def convergence(
 ) -> Convergence:
     """Return raw capacities against the number of samples, from sums of one pass over the data.
 
-    They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K readouts fit any K values,
-    and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). Rows that `draw` gave come in random order inside a
-    block, so that any number of them is a fair sample, and whole blocks are even ones.
+    They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K
+    readouts fit any K values, and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). Rows
+    that `draw` gave come in random order inside a block, so that any number of them is a fair
+    sample, and whole blocks are even ones.
 
     Parameters
     ----------

@@ -26,7 +26,8 @@ OTHER_CHECKS = {
     "inputs of the plan": "another design",
     "no drift in the order of acquisition": "drift",
 }
-# Share of an input's spread by which the value that was recorded may differ from the value that was planned.
+# Share of an input's spread by which the value that was recorded may differ from the value that was
+# planned.
 MAX_DEVIATION_FROM_PLAN = 0.02
 # Causes whose rows are left out to repair them.
 LEFT_OUT_CAUSES = ("missing", "codes", "glitches", "stale", "stacked", "gap")
@@ -73,8 +74,9 @@ class Diagnosis:
     def repaired(self) -> Recording | None:
         """Return the recording with all repaired that can be repaired safely; None where there is nothing to repair.
 
-        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that were counted twice made
-        repeats. ``metadata["repairs"]`` tells what was done. Diagnose the outcome again: one mistake may hide another.
+        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that
+        were counted twice made repeats. ``metadata["repairs"]`` tells what was done. Diagnose the
+        outcome again: one mistake may hide another.
         """
         check_of = {str(check.found.get("cause")): check for check in self.checks}
         recording = self.recording
@@ -107,7 +109,8 @@ def diagnose(
     u, x
         Inputs and readouts, or a `Recording` in place of both.
     basis
-        It tells how the inputs are distributed; by default that of the plan, else uniform over a common interval.
+        It tells how the inputs are distributed; by default that of the plan, else uniform over a
+        common interval.
 
     Returns
     -------
@@ -260,7 +263,8 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         target = n_rows - 1 - target
     inside = (target >= 0) & (target < n_rows)
 
-    # Where two readouts claim a measurement, the readout that was not moved has it: it is written last.
+    # Where two readouts claim a measurement, the readout that was not moved has it: it is written
+    # last.
     realigned = readouts.copy()
     has_readout = np.zeros(n_rows, dtype=bool)
     for written in (inside & (delay != 0), inside & (delay == 0)):

@@ -37,7 +37,8 @@ from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 
-# Fraction of the functions to be tested that the first windows hold, in equal parts of every degree.
+# Fraction of the functions to be tested that the first windows hold, in equal parts of every
+# degree.
 FIRST_FRACTION_TESTED = 0.4
 # Fraction of a window beyond which a function that is found means that there may be more outside.
 BEGIN_OF_OUTER_THIRD = 2 / 3
@@ -47,7 +48,8 @@ WINDOW_WIDENING = 1.5
 MAX_FUNCTIONS_FOUND = 2000
 # Rounds of the search at the most.
 MAX_ROUNDS = 6
-# Fraction of the rank of the readouts that the functions of one round have to explain for another round.
+# Fraction of the rank of the readouts that the functions of one round have to explain for another
+# round.
 MIN_GAIN = 0.01
 # Steps of the washout where none is given: a tenth of the shortest run, at most so many.
 MAX_DEFAULT_WASHOUT = 1000
@@ -82,12 +84,13 @@ class Exploration:
     basis
         The functions that were found.
     result
-        Their capacities with error bars; those of functions that the last test did not confirm are zero.
+        Their capacities with error bars; those of functions that the last test did not confirm are
+        zero.
     rounds
         How the search went, round by round.
     faint, faint_standard_error
-        What all other functions that were tested hold together, and its standard error: each is too small to be told
-        from chance, but the sum of their unbiased values is not.
+        What all other functions that were tested hold together, and its standard error: each is too
+        small to be told from chance, but the sum of their unbiased values is not.
     """
 
     basis: DelayedBasis
@@ -145,26 +148,30 @@ def explore(
 ) -> Exploration:
     """Find the functions of an input sequence and its past that a device computes, by a search through wide windows.
 
-    All functions of wide windows are tested, about as many of every degree, so that the delays of degree 1 reach far
-    and those of degree 6 a few steps. What is found is fitted, and all are tested again on what the fit leaves. A
-    degree of which something was found in the outermost third of its delays gets a window half as wide again. The
-    search ends when nothing new is found, or too little. In the end all is judged once more, by one fit.
+    All functions of wide windows are tested, about as many of every degree, so that the delays of
+    degree 1 reach far and those of degree 6 a few steps. What is found is fitted, and all are
+    tested again on what the fit leaves. A degree of which something was found in the outermost
+    third of its delays gets a window half as wide again. The search ends when nothing new is found,
+    or too little. In the end all is judged once more, by one fit.
 
     Parameters
     ----------
     u, x
         A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`.
     family, domain
-        The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has columns.
+        The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has
+        columns.
     washout
-        Time steps at the beginning of every run that are not used; no longer delays are looked for. By default a tenth
-        of the shortest run, at most 1000 steps.
+        Time steps at the beginning of every run that are not used; no longer delays are looked for.
+        By default a tenth of the shortest run, at most 1000 steps.
     max_degree, most_tested
-        The highest degree that is looked for, and the most functions that are tested; windows grow no further.
+        The highest degree that is looked for, and the most functions that are tested; windows grow
+        no further.
     false_discovery_rate
         The share of the functions found that may be false, on average.
     repeats
-        The readouts of the same input sequence played a second time; they tell how much noise allows to be found.
+        The readouts of the same input sequence played a second time; they tell how much noise
+        allows to be found.
     complex_as, memory_limit, executor
         Those of `estimate`.
 
@@ -209,12 +216,14 @@ def explore(
     # The memory makes it a basis of sequences, even if nothing of the past was found.
     basis = DelayedBasis(families, search.found.indices, memory=1)
 
-    # Warnings of functions beyond the basis are dropped, for those were tested here; the others are given below.
+    # Warnings of functions beyond the basis are dropped, for those were tested here; the others are
+    # given below.
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         result = estimate(
             u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options
         )
-    # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
+    # The first rounds judged by residuals full of what was found later: all tested are judged
+    # again, by one fit.
     assert result.p_value is not None
     last = search.rounds[-1]
     n_not_found = last.tested + 1 - len(basis)
@@ -387,8 +396,8 @@ def _test(
     capacity = np.sum(means[:, :-1] ** 2, axis=1)
     bias = means[:, -1] / freedom_of_samples
 
-    # Without capacity, the squares of a function's means over their bias follow a chi-squared distribution, with the
-    # effective number of directions of the residuals (Satterthwaite).
+    # Without capacity, the squares of a function's means over their bias follow a chi-squared
+    # distribution, with the effective number of directions of the residuals (Satterthwaite).
     directions = effective_directions(covariance)
     variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
     p_values = scipy.special.chdtrc(

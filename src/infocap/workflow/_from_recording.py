@@ -20,7 +20,8 @@ from ._from_arrays import EstimateOptions
 from ._growth import growth_of_total
 from ._provenance import with_provenance
 
-# The spread of the readouts, in whose units drift is told, comes from at most this many rows: they give it to 1 %.
+# The spread of the readouts, in whose units drift is told, comes from at most this many rows: they
+# give it to 1 %.
 MAX_ROWS_FOR_SPREAD = 8192
 
 
@@ -29,17 +30,18 @@ def estimate_recording(
 ) -> CapacityResult:
     """Estimate the capacities of a recorded device, with everything else that its recording can tell.
 
-    The design index, the times, the repeats and the runs of the recording are used, and the weights of its inputs
-    where its plan says so, unless an option says otherwise. Without a basis that of the plan is taken, or one as large
-    as the samples allow, and a note says which. Besides the capacities the result holds:
+    The design index, the times, the repeats and the runs of the recording are used, and the weights
+    of its inputs where its plan says so, unless an option says otherwise. Without a basis that of
+    the plan is taken, or one as large as the samples allow, and a note says which. Besides the
+    capacities the result holds:
 
     - `growth`: the total as it was when a quarter, a sixteenth, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
     - `drift`: how far the reference moved, when it was measured;
     - ``metadata["provenance"]``: the plan and other metadata of the recording, versions and date.
 
-    Growth and factors need all readouts in memory; they are missing for a recording that stays in its file
-    (``read(..., in_memory=False)``). A sequence has no growth.
+    Growth and factors need all readouts in memory; they are missing for a recording that stays in
+    its file (``read(..., in_memory=False)``). A sequence has no growth.
     """
     checks = []
     if basis is None:
@@ -82,7 +84,8 @@ def estimate_recording(
 def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
     """Return the arguments of `estimate` that a recording holds, with the names of its inputs and channels.
 
-    Of a sequence they are lists, where the recording has several runs, and the washout of its plan is among them.
+    Of a sequence they are lists, where the recording has several runs, and the washout of its plan
+    is among them.
     """
     rows: dict[str, Any] = {
         "u": _labelled(recording.inputs, recording.input_names),

@@ -1,9 +1,10 @@
 """Growth: the total that the method would have given at earlier stops of the run.
 
-The method itself is run on the rows that were measured first: a quarter of them, a sixteenth, and so on. What makes
-an estimate slow beside its method is done once, for all rows: the data checks, the scan of the columns and the
-preparation of the readouts. The sizes are a quarter of each other, so that all earlier stops together have a third of
-the rows. A method goes through its rows about five times, so the whole curve costs less than two passes over all rows.
+The method itself is run on the rows that were measured first: a quarter of them, a sixteenth, and
+so on. What makes an estimate slow beside its method is done once, for all rows: the data checks,
+the scan of the columns and the preparation of the readouts. The sizes are a quarter of each other,
+so that all earlier stops together have a third of the rows. A method goes through its rows about
+five times, so the whole curve costs less than two passes over all rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +18,11 @@ from ..estimators import Estimate, Evidence, Method, gather
 from ..result import CapacityResult, Growth
 from ..typing import Integers
 
-# Four times as many samples halve an error bar, so that neighbouring points of the curve can be told apart.
+# Four times as many samples halve an error bar, so that neighbouring points of the curve can be
+# told apart.
 SIZE_RATIO = 4
-# With fewer samples for each readout, the covariance matrix of the readouts is not known well enough for any method.
+# With fewer samples for each readout, the covariance matrix of the readouts is not known well
+# enough for any method.
 MIN_SAMPLES_PER_READOUT = 2
 
 
@@ -28,8 +31,9 @@ def growth_of_total(
 ) -> Growth:
     """Return the totals, with their error bars, that the rows measured first give by the method of the result.
 
-    The last point is the total of the result. A size for which the method refuses its rows, because they are too few,
-    has no point. No data check is run and no warning is given: those of the result say what there is to say.
+    The last point is the total of the result. A size for which the method refuses its rows, because
+    they are too few, has no point. No data check is run and no warning is given: those of the
+    result say what there is to say.
     """
     sizes = []
     totals = []

@@ -16,7 +16,8 @@ from ..result import CapacityResult
 def provenance(recording: Recording | None = None) -> dict[str, Any]:
     """Return the date, the versions of the software and, of a recording, its unit, design and other metadata.
 
-    The recording's metadata hold the plan of the run, with the seed, and the names of the files that were read.
+    The recording's metadata hold the plan of the run, with the seed, and the names of the files
+    that were read.
     """
     entries = {"estimated": datetime.now(UTC).isoformat(timespec="seconds")} | _versions()
     if recording is None:

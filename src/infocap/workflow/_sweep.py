@@ -191,24 +191,26 @@ def sweep(
 ) -> Sweep:
     """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
 
-    All settings are measured at the same inputs; a basis from `delayed_basis` takes a random sequence of them.
+    All settings are measured at the same inputs; a basis from `delayed_basis` takes a random
+    sequence of them.
 
     Parameters
     ----------
     make_system
-        Makes the system for one setting: called with the names of `settings` as keyword arguments, for example
-        `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a function that tunes an
-        instrument and returns it.
+        Makes the system for one setting: called with the names of `settings` as keyword arguments,
+        for example `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a
+        function that tunes an instrument and returns it.
     settings
         Values of each parameter: ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
     basis, n_samples, seed, design, blocks, weighted
         The functions and the inputs, as for `probe`.
     executor
-        Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a `make_system` that can be
-        pickled.
+        Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a
+        `make_system` that can be pickled.
     path
-        A folder that keeps each result as soon as it is there. The same call goes on where it was stopped, and
-        takes further values of the settings; another basis, design, seed or method is refused.
+        A folder that keeps each result as soon as it is there. The same call goes on where it was
+        stopped, and takes further values of the settings; another basis, design, seed or method is
+        refused.
     progress
         Show a progress bar.
     method, method_options, constant, complex_as, washout
