@@ -375,7 +375,10 @@ class _FitSelection:
         return np.where(is_used, weights, np.inf)
 
     def _prior_by_degree(self, capacity: Floats, stands_out: Any) -> Floats:
-        """Return for each control the mean capacity of those of its degree that do not stand out."""
+        """Return for each control the mean capacity of the faint controls of its degree.
+
+        Faint are those whose own capacity does not stand out of the noise.
+        """
         degrees = self.controls.degrees
         prior = np.empty(len(capacity))
         for degree in np.unique(degrees):

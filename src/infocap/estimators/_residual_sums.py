@@ -203,7 +203,7 @@ def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
 
 
 def _sum_influence(rows: _Rows, weights: Any) -> Any:
-    """Return powers of the influence (e·W)(2 rho + e·W) of every reported control, (3, functions)."""
+    """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls)."""
     xp = array_namespace(rows.z)
     # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
     twice_e = 2 * rows.e_for_errors.T

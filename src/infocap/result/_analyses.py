@@ -1,4 +1,4 @@
-"""What a recording tells besides capacities: the growth of the total, factors above the noise, drift of a reference."""
+"""What a recording tells besides capacities: growth, factors above the noise, and drift."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -92,7 +92,7 @@ class Drift:
 
 
 def _are_equally_long_numbers(*columns: Any) -> bool:
-    """Return whether all columns are equally long, hold something, and hold nothing but finite numbers."""
+    """Return whether all columns are equally long, not empty, and hold finite numbers alone."""
     for column in columns:
         for value in column:
             if not isinstance(value, Real) or not abs(float(value)) < LARGEST_NUMBER:

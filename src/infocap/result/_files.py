@@ -1,4 +1,7 @@
-"""Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show; both come back exactly."""
+"""Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show.
+
+Both come back to the last digit.
+"""
 
 import json
 import re
@@ -278,7 +281,7 @@ def saved_metadata(result: CapacityResult) -> dict[str, Any]:
 
 
 def _rebuild(stored: StoredResult) -> CapacityResult:
-    """Return the result that a file holds; refuse arrays of unequal lengths or of other types than numbers."""
+    """Return the result that a file holds; refuse arrays of unequal lengths, or not of numbers."""
     columns = stored.columns
     arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
     arrays_by_term += [coordinates.T for coordinates in stored.coordinates]

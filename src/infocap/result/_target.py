@@ -27,7 +27,9 @@ MAX_FRACTION_OUTSIDE = 0.01
 
 
 class Capacity(float):
-    """The capacity for one function or for several, a number that knows its `standard_error` (None where nobody does).
+    """A capacity, or a sum of capacities: a number with an attribute `standard_error`.
+
+    The standard error is None where it is not known.
 
     >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, maximum=20)
     (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
@@ -48,7 +50,7 @@ class Capacity(float):
 
 
 def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
-    """Return the sum of the unbiased capacities of the chosen functions (terms,), with its standard error.
+    """Return the sum of the unbiased capacities of chosen functions, with its standard error.
 
     Stretches that were left out tell how far the sum scatters. Without them the squared error of
     the total is shared out as the squared errors of functions are.
@@ -66,7 +68,7 @@ def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
-    """Return a target's coefficients in the basis (terms,), and its mean square, of which some may lie outside.
+    """Return a target's coefficients in the basis, (terms,), and its mean square.
 
     A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its
     residual is averaged over many further points, which corrects the coefficients and gives the
@@ -141,7 +143,9 @@ def bias_corrected(
 def _bias_and_variance(
     projection: Floats, power: float, noise: Floats, n_samples: int
 ) -> tuple[Floats, Floats]:
-    """Return bias and variance of |projection|² for functions of mean square `power`, residuals being normal.
+    """Return bias and variance of |projection|² for functions of mean square `power`.
+
+    The residuals are taken to be normal.
 
     `projection` (rank, functions) are the functions' coefficients on the readouts.
     """
@@ -157,7 +161,10 @@ def _bias_and_variance(
 
 
 def _drawn_inputs(basis: ProductBasis, n_points: int, seed: int) -> Floats:
-    """Return inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
+    """Return inputs for a mean over so many points, in a single net, which is the most even.
+
+    Where slow time is one more input, it is the last column.
+    """
     blocks = None if basis.of_sequences else 1
     u = draw(basis, n_points + basis.memory, seed=seed, blocks=blocks)
     n_times = len(basis.columns) - u.shape[1]

@@ -1,4 +1,4 @@
-"""Samples: inputs and readouts of one data set, what belongs to each row, how readouts are prepared.
+"""Samples: inputs and readouts of one data set, and what belongs to each of their rows.
 
 Nothing is read when samples are made, except for the first row. Rows are read when a share of them
 is worked on (`Engine.fold`), so the same object stands for arrays in memory, for files of any size
@@ -85,7 +85,10 @@ class Samples:
         repeats: ArrayLike | None = None,
         washout: int | None = None,
     ) -> Samples:
-        """Check what users pass to `estimate`, and return it as samples with unprepared readouts."""
+        """Check what users pass to `estimate`, and return it as samples.
+
+        The readouts are not prepared yet: `choose_preparation` says how.
+        """
         if not isinstance(basis, ProductBasis):
             raise ParameterError(
                 f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...)."

@@ -72,7 +72,7 @@ class Diagnosis:
         return "\n".join(lines)
 
     def repaired(self) -> Recording | None:
-        """Return the recording with all repaired that can be repaired safely; None where there is nothing to repair.
+        """Return the recording after every safe repair; None where there is nothing to repair.
 
         Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that
         were counted twice made repeats. ``metadata["repairs"]`` tells what was done. Diagnose the

@@ -1,4 +1,4 @@
-"""estimate and probe: inputs and readouts, a recording or a system go in, a CapacityResult comes out."""
+"""estimate and probe: the capacities of measured data, and those of a system that can be called."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The way from a recording to a result: its capacities, and what else it tells about growth, factors and drift."""
+"""The way from a recording to a result: its capacities, growth, factors and drift."""
 
 import warnings
 from dataclasses import replace
@@ -28,7 +28,7 @@ MAX_ROWS_FOR_SPREAD = 8192
 def estimate_recording(
     recording: Recording, basis: ProductBasis | None, options: EstimateOptions
 ) -> CapacityResult:
-    """Estimate the capacities of a recorded device, with everything else that its recording can tell.
+    """Estimate the capacities of a recorded device, and all else that its recording can tell.
 
     The design index, the times, the repeats and the runs of the recording are used, and the weights
     of its inputs where its plan says so, unless an option says otherwise. Without a basis that of
@@ -82,7 +82,9 @@ def estimate_recording(
 
 
 def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
-    """Return the arguments of `estimate` that a recording holds, with the names of its inputs and channels.
+    """Return the arguments of `estimate` that a recording holds.
+
+    Inputs and readouts know the names of their columns.
 
     Of a sequence they are lists, where the recording has several runs, and the washout of its plan
     is among them.
@@ -111,7 +113,7 @@ def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:
 
 
 def _planned_weights(recording: Recording) -> Floats | None:
-    """Return the weights of the inputs, where the plan drew them from another density than that of the basis."""
+    """Return the weights of the inputs; None where they were drawn from the density of the basis."""
     plan = recording.plan
     if not plan.get("weighted"):
         return None
@@ -172,7 +174,10 @@ def _as_real(recording: Recording, readouts: ArrayLike, complex_as: str | None) 
 
 
 def _spread(recording: Recording, complex_as: str | None) -> Floats:
-    """Return the standard deviation of each readout, from equally spaced rows without missing values."""
+    """Return the standard deviation of each readout, from equally spaced rows.
+
+    Missing values do not count.
+    """
     table = Table(recording.readouts, "readouts", complex_as)
     equally_spaced = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
     values = table.read_rows(np.unique(equally_spaced.astype(int)))

@@ -29,7 +29,7 @@ MIN_SAMPLES_PER_READOUT = 2
 def growth_of_total(
     evidence: Evidence, method: Method, method_options: Mapping[str, Any], result: CapacityResult
 ) -> Growth:
-    """Return the totals, with their error bars, that the rows measured first give by the method of the result.
+    """Return the totals that the rows measured first give by the method of the result.
 
     The last point is the total of the result. A size for which the method refuses its rows, because
     they are too few, has no point. No data check is run and no warning is given: those of the
@@ -54,7 +54,7 @@ def growth_of_total(
 
 
 def _rows_measured_first(evidence: Evidence) -> Iterator[Integers]:
-    """Yield the rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
+    """Yield increasing numbers of the rows measured first, from the fewest to a quarter of all."""
     n_samples = evidence.n_samples
     times = evidence.samples.time
     if times is None:
