@@ -222,23 +222,12 @@ def explore(
         result = estimate(
             u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options
         )
-    # The first rounds judged by residuals full of what was found later: all tested are judged
-    # again, by one fit.
-    assert result.p_value is not None
     last = search.rounds[-1]
-    n_not_found = last.tested + 1 - len(basis)
-    p_values = np.append(result.p_value, np.ones(n_not_found))
-    confirmed = benjamini_hochberg(p_values, rate)[: len(basis)]
-
+    confirmed = _confirmed(result, last.tested, rate)
+    confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
     checks = [check for check in result.checks if "beyond" not in check.found]
     if len(basis) >= most_found:
-        checks.append(
-            Check(
-                f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples; take more "
-                "samples to find smaller ones."
-            )
-        )
-    confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
+        checks.append(_too_many_functions(result))
     checks += _functions_near_the_end(confirmed_basis, last.windows, washout)
     for check in checks:
         if check.kind == "warning":
@@ -257,6 +246,27 @@ def explore(
         rounds=tuple(search.rounds),
         faint=search.faint,
         faint_standard_error=search.faint_standard_error,
+    )
+
+
+def _confirmed(result: CapacityResult, n_tested: int, rate: float) -> Any:
+    """Return which of the functions found are significant among all that were tested.
+
+    The first rounds tested by residuals full of what was found later. The p-values of the result
+    come from one fit with all functions found; those of all others count as 1.
+    """
+    assert result.p_value is not None
+    n_found = len(result.p_value)
+    n_not_found = n_tested + 1 - n_found  # the constant is found, and was not tested
+    p_values = np.append(result.p_value, np.ones(n_not_found))
+    return benjamini_hochberg(p_values, rate)[:n_found]
+
+
+def _too_many_functions(result: CapacityResult) -> Check:
+    """Return a warning that the search ended because it had found as many functions as it may."""
+    return Check(
+        f"the search ended at {len(result.basis) - 1} functions, the most for {result.n_samples} samples; take more "
+        "samples to find smaller ones."
     )
 
 

@@ -261,12 +261,7 @@ def sweep(
     if path is not None:
         plan = probe_options | _plan_entries(make_system, basis, method, method_options)
         folder = _SweepFolder(Path(path), plan)
-    results: dict[int, CapacityResult] = {}
-    if folder is not None:
-        for number, point in enumerate(points):
-            file = folder.file(point)
-            if file.exists():
-                results[number] = load_result(file)
+    results = {} if folder is None else folder.kept_results(points)
     missing = {number: point for number, point in enumerate(points) if number not in results}
     measure = functools.partial(_measured, make_system, basis=basis, probe_options=probe_options)
     with tqdm(
@@ -384,6 +379,15 @@ class _SweepFolder:
         exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
         digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
         return self.folder / f"{name}-{digest}.nc"
+
+    def kept_results(self, points: list[dict[str, Any]]) -> dict[int, CapacityResult]:
+        """Return the results of those settings that the folder already has, by their number."""
+        results = {}
+        for number, point in enumerate(points):
+            file = self.file(point)
+            if file.exists():
+                results[number] = load_result(file)
+        return results
 
     def keep(self, point: dict[str, Any], result: CapacityResult) -> None:
         """Save one result; the folder is made with the first, so that a call that never ran leaves nothing."""
