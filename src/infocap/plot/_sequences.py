@@ -14,7 +14,7 @@ from ..basis import FUNCTION, INPUT, DelayedBasis
 from ..errors import ParameterError
 from ..result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, ERROR_BARS, GREY, SOFT, axes_in_style, stacked_bars
+from ._style import COLOURS, COMPARISON_COLOUR, ERROR_BARS, GREY, axes_in_style, stacked_bars
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
@@ -146,7 +146,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
             ranks,
             places - 0.5,
             places + 0.5,
-            color=SOFT,
+            color=COMPARISON_COLOUR,
             linestyle="--",
             label="rank of the readouts",
         )

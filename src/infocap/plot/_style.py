@@ -48,7 +48,7 @@ CONSTANT_COLOUR = "#8e979f"
 # Cells of a matrix that are not in the basis.
 GREY = "#d0d0d0"
 # Lines with which others are compared.
-SOFT = "#565f69"
+COMPARISON_COLOUR = "#565f69"
 # Standard errors on bars.
 ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
 

@@ -26,7 +26,7 @@ OTHER_CHECKS = {
     "inputs of the plan": "another design",
     "no drift in the order of acquisition": "drift",
 }
-# Share of an input's spread by which the value that was recorded may differ from the value that was
+# Fraction of an input's spread by which the value that was recorded may differ from the value that was
 # planned.
 MAX_DEVIATION_FROM_PLAN = 0.02
 # Causes whose rows are left out to repair them.
