@@ -75,8 +75,8 @@ def _count_blocks(rows: Integers, n: int) -> int:
     `rows` are in the order of one input. In it every one of B blocks has one point among about B
     neighbours, so the steps from one point of a block to the next vary little. Several counts can
     pass this test. Where rows come in the order of the design, parts of a block are of low
-    discrepancy, too, so the smallest count is that of the blocks; in random order they are not, and
-    it is the largest.
+    discrepancy, too, so the smallest count is the number of blocks. Where their order is random,
+    parts of a block are not of low discrepancy, and the largest count is the number of blocks.
     """
     candidates = range(2, min(MAX_BLOCKS, n // MIN_SAMPLES_PER_BLOCK) + 1)
     even_counts = []
