@@ -98,7 +98,7 @@ def with_error(value: float, error: float | None, width: float = 1.0) -> str:
 
 
 def positive_or_bound(value: float, digits: int) -> str:
-    """Return a positive value with this many decimals, or the smallest number that has them as its bound.
+    """Return a positive value with this many decimals, or a bound where it would be zero.
 
     >>> positive_or_bound(0.034, 2), positive_or_bound(0.0004, 2)
     ('0.03', '<0.01')
@@ -136,7 +136,9 @@ def percent(share: float) -> str:
 
 
 def rounded(value: float, error: float | None) -> str:
-    """Return a value whose error bar is not trusted, to the leading digit of its error and two digits at most.
+    """Return a value whose error bar is not trusted.
+
+    It is rounded to the leading digit of its error, and to two digits at most.
 
     >>> rounded(81.27, 0.41), rounded(9.53, 0.08), rounded(81.27, 20.0), rounded(0.0, None)
     ('81', '9.5', '80', '0')
@@ -187,7 +189,9 @@ def counted(number: int, thing: str) -> str:
 
 
 def html_for_notebook(shown: Any) -> str | None:
-    """Return an object as HTML for a notebook; None where libraries are missing, and a notebook then shows plain text.
+    """Return an object as HTML for a notebook, or None where libraries are missing.
+
+    A notebook then shows plain text.
 
     The drawings are those of the laboratory's report, which the core does not import but looks up
     by name.

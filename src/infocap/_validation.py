@@ -1,4 +1,4 @@
-"""Checks of plain arguments, in one wording: what was wrong, the value that was given, what to give instead.
+"""Checks of plain arguments, in one wording: the value that was given, and what to give instead.
 
 Here and in every message of infocap the name of a parameter stands in backticks, with its value or
 without. The command line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
@@ -40,7 +40,7 @@ def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
 
 
 def did_you_mean(name: Any, known_names: Iterable[Any]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest known name, or only the full stop.
+    """Return the end of a sentence about an unknown name: the nearest name, or a full stop.
 
     >>> did_you_mean("estmate", ["estimate", "explore"])
     "; did you mean 'estimate'?"
@@ -127,7 +127,10 @@ Count = Annotated[int, partial(require_whole_number, minimum=1)]
 
 
 class Checked:
-    """A base of dataclasses that checks the fields whose types say how, such as ``length_m: NotNegative``."""
+    """A base of dataclasses that checks each field whose type says how.
+
+    An example is ``length_m: NotNegative``.
+    """
 
     def __post_init__(self) -> None:
         for name, field_type in get_type_hints(type(self), include_extras=True).items():
@@ -142,7 +145,9 @@ Answer = TypeVar("Answer")
 def answers_unknown_parameters(
     function: Callable[Parameters, Answer],
 ) -> Callable[Parameters, Answer]:
-    """Decorate a public function, or `__init__`, so that an unknown keyword is answered with the nearest name.
+    """Decorate a public function so that an unknown keyword is answered with the nearest name.
+
+    It also works for `__init__`.
 
     >>> @answers_unknown_parameters
     ... def area(width, height=1.0):

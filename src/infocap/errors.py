@@ -13,7 +13,9 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters: names in files may hold some, and a terminal would obey them.
+    """Return a text without control characters.
+
+    Names in files may hold some, and a terminal would obey them.
 
     >>> printable("power\x1b[31m\x07 in mW")
     'power[31m in mW'

@@ -1,4 +1,4 @@
-"""Drift: did the device change while it was measured? Answers from a reference input, and from repeated inputs."""
+"""Drift: whether the device changed, as a reference input and repeated inputs show it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ ROUNDING_VARIANCE = 1e-18
 
 @dataclass(frozen=True, eq=False)
 class ReferenceMotion:
-    """How measurements at one reference input moved, in units of the spread of the readouts over the samples."""
+    """How measurements at one reference input moved.
+
+    Distances are in units of the spread of the readouts over the samples.
+    """
 
     distance: Floats  # of each measurement from the first, root mean square over the channels
     size: float  # root mean square motion that exceeds the noise
@@ -49,7 +52,9 @@ class ReferenceMotion:
 
 
 def motion_of_reference(reference: Floats, spread: Floats) -> ReferenceMotion | None:
-    """Return the motion of a reference (measurements, channels); `spread` is that of each channel over the samples.
+    """Return the motion of a reference (measurements, channels).
+
+    `spread` is the standard deviation of each channel over the samples.
 
     Neighbouring measurements differ by noise. If the whole run scatters much more than they do, the
     device moved slowly (von Neumann's ratio). None where no channel changes over the samples.

@@ -25,7 +25,7 @@ MIN_INPUTS_PER_READOUT = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats:
-    """What repeated measurements tell: the total capacity, and the functions that survive the noise.
+    """The total capacity that repeated measurements tell, and the functions that noise leaves.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Repeats:
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the total, between what the constant alone gives and the rank.
+        """Return the confidence interval of the total, from what the constant gives to the rank.
 
         Parameters
         ----------
@@ -116,12 +116,12 @@ def from_repeats(
     weights: ArrayLike | None = None,
     constant: bool = True,
 ) -> Repeats:
-    """Return the total capacity over a complete basis, rank - tr(G⁻¹V), from measurements at the same inputs.
+    """Return the total capacity over a complete basis from measurements at the same inputs.
 
-    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and
-    no inputs are needed. The estimate is corrected for its finite-sample bias, and its standard
-    error includes the choice of the inputs; both assume independent inputs and noise that is
-    independent between repeats.
+    It is rank - tr(G⁻¹V). V is the covariance of the noise, which repeats show, and G that of
+    single shots. No basis and no inputs are needed. The estimate is corrected for its finite-sample
+    bias, and its standard error includes the choice of the inputs; both assume independent inputs
+    and noise that is independent between repeats.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def from_repeats(
 
 
 def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Floats]:
-    """Read the repeated shots (inputs, repeats, readouts) and the single shots (inputs, readouts), of equal readouts.
+    """Read the repeated shots (inputs, repeats, readouts) and the single shots (inputs, readouts).
 
     A row that is in both would count twice, and pretend to be independent of itself.
     """
@@ -233,7 +233,7 @@ def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Flo
 
 
 def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) -> Iterator[Check]:
-    """Yield warnings of copied repeats, of few inputs, of few repeated ones, and of dependent readouts."""
+    """Yield warnings of copied repeats, of few inputs or repeats, and of dependent readouts."""
     for i, j in combinations(range(repeated.shape[1]), 2):
         if np.array_equal(repeated[:, i], repeated[:, j]):
             yield Check(
@@ -266,7 +266,10 @@ def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) ->
 
 
 def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
-    """Yield notes about channels that never change: the first that is not 0 serves as the constant, others go."""
+    """Yield notes about channels that never change.
+
+    The first of them that is not 0 serves as the constant, and the others are left out.
+    """
     names = {number: table.describe_column(number) for number in dead.tolist()}
     nonzero = [number for number in names if values[number] != 0]
     if constant and nonzero:
@@ -284,7 +287,9 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
 
 
 def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
-    """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
+    """Return the noise share tr(G⁻¹V), corrected for its bias, and its standard error.
+
+    Both come from the jackknife over inputs.
 
     For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell
     its bias b/N. For Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 +
@@ -316,7 +321,7 @@ def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
     share = np.trace(noise)
 
     def without_each(shots: Floats, weights: Floats, are_repeated: bool) -> Floats:
-        """Return the noise share without each of the inputs of these shots (inputs, repeats, directions)."""
+        """Return the noise share without each input of the shots (inputs, repeats, directions)."""
         n_repeats = shots.shape[1]
         transposed = shots.transpose(0, 2, 1)
         inner = shots @ transposed + constant * weights[:, None, None]  # a a', with the constant

@@ -58,7 +58,7 @@ class Indicator:
 
 
 def noise_scale(repeats: ArrayLike) -> Floats:
-    """Return the standard deviation of each readout over repeats (repeats, readouts) at one and the same input.
+    """Return the standard deviation of each readout over repeats at one and the same input.
 
     Parameters
     ----------
@@ -99,7 +99,9 @@ def indicator(
     *,
     repeats: ArrayLike | None = None,
 ) -> Indicator:
-    """Return how many factors the readouts have, by the lowest minimum of Malinowski's indicator function.
+    """Return how many factors the readouts have, by Malinowski's indicator function.
+
+    The number of factors is where the function has its lowest minimum.
 
     IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K -
     kappa)): the paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K.
@@ -181,7 +183,7 @@ def indicator(
 
 
 def _lowest_minimum(values: Floats) -> int | None:
-    """Return the place of the lowest minimum inside a sequence of values; None where there is none."""
+    """Return the place of the lowest minimum inside a sequence; None where there is none."""
     steps = np.diff(values)
     is_minimum = (steps[:-1] < 0) & (steps[1:] > 0)
     minima = 1 + np.flatnonzero(is_minimum)
@@ -191,7 +193,7 @@ def _lowest_minimum(values: Floats) -> int | None:
 
 
 def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
-    """Return the noise scale as an array (readouts,), checked; None where neither it nor repeats are given."""
+    """Return the noise scale (readouts,), checked; None where there is none."""
     if repeats is None and scale is None:
         return None
     if repeats is not None and scale is not None:
@@ -242,7 +244,7 @@ def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
 
 
 def readouts(source: ArrayLike, name: str) -> Table:
-    """Return the readouts (samples, readouts) as a table that knows their names; complex ones are refused."""
+    """Return readouts (samples, readouts) as a table; complex ones are refused."""
     if getattr(getattr(source, "dtype", None), "kind", "") == "c":
         raise DataError(f"{name} is complex; give what is measured, such as abs({name})**2.")
     return Table(source, name)

@@ -1,4 +1,4 @@
-"""Whitened readouts of repeated measurements: all shots are centred, scaled and decorrelated in the same way."""
+"""Whitened readouts of repeated measurements: centred, scaled and decorrelated."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def whiten(
 
 
 def noise_covariance(repeated: Floats) -> Floats:
-    """Return the covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    """Return the unbiased covariance of shots around the mean of their input.
+
+    The shots are (inputs, repeats, directions).
+    """
     n_inputs, n_repeats, n_directions = repeated.shape
     deviations = repeated - repeated.mean(axis=1, keepdims=True)
     flat = deviations.reshape(-1, n_directions)

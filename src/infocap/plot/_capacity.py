@@ -126,7 +126,7 @@ def capacity_matrix(
 
 
 def index_names(result: CapacityResult) -> list[str]:
-    """Return the labels of the axes of the matrix: what is counted, of which input, in which unit."""
+    """Return the labels of the axes of the matrix: what is counted, the input, its range."""
     labels = []
     for number, family in enumerate(result.basis.families, start=1):
         name, unit = name_and_unit(family.variable)
@@ -146,7 +146,7 @@ def index_names(result: CapacityResult) -> list[str]:
 
 
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
-    """Draw capacity by total degree, stacked by the number of variables, with the sum above each bar.
+    """Draw capacity by total degree, stacked by number of variables, with the sum above each bar.
 
     The constant function has a colour of its own. Results with standard errors get error bars: the
     root of the sum of squares over a degree.

@@ -102,7 +102,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
 
 
 def _draw_interval(ax: Axes, n_samples: Floats, totals: Floats, half_width: Floats) -> None:
-    """Draw a band where every point has an interval, and bars at the points that have one otherwise."""
+    """Draw intervals: a band where every point has one, else bars at the points that have one."""
     has_interval = np.isfinite(half_width)
     label = "95 % interval"
     if has_interval.all():

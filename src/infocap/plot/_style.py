@@ -1,4 +1,4 @@
-"""The look of all figures: sizes for print, and colours that colour-blind readers can tell apart."""
+"""The look of all figures: sizes for print, and colours for colour-blind readers, too."""
 
 import textwrap
 from collections.abc import Iterator, Sequence

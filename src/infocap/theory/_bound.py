@@ -1,4 +1,7 @@
-"""The smallest standard error that any method can reach with N samples (docs/theory.md derives it)."""
+"""The smallest standard error that any method can reach with N samples.
+
+docs/theory.md has the derivation.
+"""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -24,7 +27,7 @@ FLOOR_ROWS = 1024
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bound:
-    """The standard errors that no method can beat with N = `n_samples` samples: sqrt(variance / N + floor / N²).
+    """The standard errors that no method can beat with N samples: sqrt(variance / N + floor / N²).
 
     Attributes
     ----------
@@ -87,7 +90,7 @@ class Bound:
         return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
     def samples_needed(self, error: float) -> int:
-        """Return the least number of samples with which any method can know the total to some standard error.
+        """Return the least number of samples with which a method can know the total so well.
 
         Parameters
         ----------
@@ -111,7 +114,7 @@ def efficiency_bound(
     seed: int | None = None,
     draws: int = 2**12,
 ) -> Bound:
-    """Return the standard errors of every capacity, and of the total, that no method can beat with so many samples.
+    """Return the standard errors of every capacity and of the total that no method can beat.
 
     It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any
     method that knows this distribution and nothing about the device (docs/theory.md). The ratio of
@@ -162,7 +165,7 @@ def efficiency_bound(
 
 
 def _bound_of_result(result: CapacityResult) -> Bound:
-    """Return what the error bars of a result leave when the price of fitting the readouts is taken off.
+    """Return what the error bars of a result leave without the price of fitting the readouts.
 
     The model of the forecast takes the error bars apart: 2 sum(v²) per function falls as 1/N².
     """
@@ -191,7 +194,7 @@ class _BlockBound(NamedTuple):
 
 
 def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
-    """Return the bound from two measurements at the same inputs, which are compared block by block."""
+    """Return the bound from two measurements at the same inputs, compared block by block."""
     if basis.of_sequences:
         raise ParameterError(
             "of a system with memory the bound is known from a result only: give that of probe(...)."
@@ -221,7 +224,10 @@ def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int 
 
 
 def _whitened_twice(system: System, u: Floats, seed: int | None) -> Floats:
-    """Return whitened readouts of two measurements at the same inputs, the constant first: (samples, 2, rank)."""
+    """Return whitened readouts of two measurements at the same inputs: (samples, 2, rank).
+
+    The constant comes first.
+    """
     shots = []
     for noise_seed in np.random.SeedSequence(seed).spawn(2):
         shots.append(readouts(measure(system, u, noise_seed), "system(u)").read_finite())
@@ -232,7 +238,7 @@ def _whitened_twice(system: System, u: Floats, seed: int | None) -> Floats:
 
 
 def _bound_of_block(y: Floats, z: Floats, weights: tuple[Floats, Floats]) -> _BlockBound:
-    """Return the terms of the bound from the inputs of one block, with readout weights W of both other blocks.
+    """Return the terms of the bound from one block, with readout weights W of both other blocks.
 
     The variance is a square in W, so the noise of W would add to it. The product of two
     differences, each with the weights of another block, has nothing of that on average.
@@ -252,7 +258,7 @@ def _bound_of_block(y: Floats, z: Floats, weights: tuple[Floats, Floats]) -> _Bl
 
 
 def _best_weights(z: Floats, y: Floats) -> Floats:
-    """Return W = G⁻¹c, the weights of the best readout of every function, (rank, terms), from pairs of shots."""
+    """Return W = G⁻¹c, the weights of the best readout of every function, (rank, terms)."""
     shots = z.reshape(-1, z.shape[2])
     return np.linalg.solve(shots.T @ shots, z.sum(axis=1).T @ y)
 
@@ -265,10 +271,10 @@ def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
 
 
 def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Return 2 tr S² of every function and of the sum, with S the covariance of what noise adds to z (y - p).
+    """Return 2 tr S² of every function and of their sum.
 
-    S is half that of the difference D of two measurements, and tr S² the mean over pairs of
-    different samples of (D·D')² / 4.
+    S is the covariance of what noise adds to z (y - p). It is half that of the difference D of two
+    measurements, and tr S² the mean over pairs of different samples of (D·D')² / 4.
     """
     n_samples = len(y)
     n_pairs = 2.0 * n_samples * (n_samples - 1)

@@ -1,4 +1,4 @@
-"""What is known exactly: formulas for noise, finite samples and linear memory, and systems to test estimators on."""
+"""Exact capacities: formulas for noise, finite samples and linear memory, and test systems."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +67,7 @@ def noisy_capacities(
     noise_covariance: ArrayLike | None = None,
     relative_covariance: ArrayLike | None = None,
 ) -> Floats:
-    """Return the exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
+    """Return the exact capacities of readouts X = weights @ y + noise, for functions y of a basis.
 
     The noise counts as further functions that nobody asks for (paper, section 4), so the capacities
     are the squared lengths of the columns of [weights, noise^(1/2)] after its rows were made
@@ -110,7 +110,10 @@ def noisy_capacities(
 def _root_of_covariance(
     name: str, matrix: ArrayLike, n_readouts: int, strength: Floats | float
 ) -> Floats:
-    """Return a root of a covariance times a strength, element by element; refuse what is no covariance."""
+    """Return a root of a covariance times a strength, both (readouts, readouts).
+
+    They are multiplied element by element. What is no covariance is refused.
+    """
     covariance = np.asarray(matrix, dtype=float)
     if covariance.shape != (n_readouts, n_readouts):
         raise DataError(f"{name} has shape {covariance.shape}; give ({n_readouts}, {n_readouts}).")
@@ -122,7 +125,7 @@ def _root_of_covariance(
 
 @dataclass(frozen=True, eq=False)
 class RandomMixture:
-    """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
+    """Readouts that are random linear combinations of a few basis functions, plus white noise.
 
     With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with
     memory. `random_mixture` makes one.
@@ -256,7 +259,9 @@ def linear_memory(
     max_delay: int = 100,
     variance: float = 1.0,
 ) -> Floats:
-    """Return exact capacities (delays, inputs) of x[t] = a x[t-1] + b u[t] for the inputs u_j[t - delay].
+    """Return the exact linear memory, (delays, inputs), of a network x[t] = a x[t-1] + b u[t].
+
+    These are its capacities for the inputs u_j[t - delay].
 
     A linear network with independent inputs of mean zero holds these functions and no others. The
     covariance of its state solves the Lyapunov equation P = a P a' + variance b b' + state_noise²
@@ -314,7 +319,7 @@ def linear_memory(
 
 
 def _refuse_impossible_network(a: Floats, b: Floats) -> None:
-    """Refuse recurrent weights a and input weights b that are no network, or one whose memory does not fade."""
+    """Refuse weights that are no network, or a network whose memory does not fade."""
     is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
     if not is_square or b.ndim != 2 or len(b) != len(a):
         raise DataError(
@@ -330,7 +335,10 @@ def _refuse_impossible_network(a: Floats, b: Floats) -> None:
 
 
 def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
-    """Return a root R of the sum of a^k E E' a'^k over all k, R R', for E (nodes, inputs) that enters at every step."""
+    """Return a root R of the sum R R' of a^k E E' a'^k over all k.
+
+    E (nodes, inputs) is what enters the network at every step.
+    """
     root = entering
     power = a
     while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
@@ -342,7 +350,7 @@ def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
 
 
 def _orthonormal_columns(x: Floats) -> Floats:
-    """Return orthonormal columns that span the same space as those of x, whatever the scales: (rows, rank)."""
+    """Return orthonormal columns that span the same space as those of x, (rows, rank)."""
     norms = np.linalg.norm(x, axis=0)
     nonzero = norms > 0
     scaled = x[:, nonzero] / norms[nonzero]

@@ -1,4 +1,7 @@
-"""How well a total will be known from N samples, before they are measured (docs/howto/choose-n.md derives it)."""
+"""How well a total will be known from N samples, before they are measured.
+
+docs/howto/choose-n.md has the derivation.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -63,7 +66,7 @@ class ExpectedError:
 
 
 class Spectrum(NamedTuple):
-    """Sums over v, the share of each whitened direction of the readouts that the functions leave unexplained."""
+    """Sums over v, the unexplained share of each whitened direction of the readouts."""
 
     sum_of_squares: float  # sum(v²)
     transition: float  # sum(v² - v⁴), zero where every direction is explained wholly or not at all
@@ -125,7 +128,9 @@ class Forecast:
         )
 
     def samples_needed(self, error: float) -> int:
-        """Return the smallest power of two that is enough samples, also for a device at the high end of the range.
+        """Return the smallest power of two that is enough samples.
+
+        It is also enough for a device at the high end of the range.
 
         Parameters
         ----------
@@ -268,5 +273,8 @@ def scatter(n_samples: int, n_functions: int, spectrum: Spectrum) -> float:
 
 
 def _largest_transition(share: float) -> float:
-    """Return the largest sum(v² - v⁴) over sum(v), if the mean of v is `share`: on the concave hull of v² - v⁴."""
+    """Return the largest sum(v² - v⁴) over sum(v) for a mean of v of `share`.
+
+    It lies on the concave hull of v² - v⁴.
+    """
     return 2 / np.sqrt(27) if share < 1 / np.sqrt(3) else share - share**3

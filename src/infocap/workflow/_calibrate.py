@@ -1,4 +1,4 @@
-"""calibrate: the parameters of a simulated system for which its capacities come closest to measured ones."""
+"""calibrate: the parameters with which a simulated system comes closest to measured capacities."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,7 +49,9 @@ def calibrate(
     measured: ArrayLike,
     errors: ArrayLike,
 ) -> Calibration:
-    """Fit positive parameters of a simulated system to measured capacities, weighted with their errors.
+    """Fit positive parameters of a simulated system to measured capacities.
+
+    The differences are weighted with the standard errors of the measured values.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class Comparison:
         return self._table("degree", names, values=values, errors=errors, largest=largest)
 
     def functions(self) -> pd.DataFrame:
-        """Return one row per function and device; `significant` where it differs from the first device.
+        """Return one row per function and device; `significant` ones differ from the first device.
 
         Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg,
         for each device by itself).
@@ -128,13 +128,13 @@ class Comparison:
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return everything in one table: total, degrees and functions, one row per quantity and device."""
+        """Return total, degrees and functions in one table, one row per quantity and device."""
         import pandas as pd
 
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        """Return totals, degrees, and the functions that differ most, as a person wants to read them."""
+        """Return totals, degrees, and the functions that differ most, as text."""
         title = (
             f"Comparison of {len(self.names)} results over {len(self.basis)} {self.basis.family_name} functions of "
             f"{self.basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it"
@@ -162,7 +162,7 @@ class Comparison:
         return _columns(rows)
 
     def _lines_of_degrees(self) -> list[str]:
-        """Return one line per degree: the capacity of each device, and the differences from the first."""
+        """Return one line per degree: the capacities of all devices, and their differences."""
         names_of_differences = [f"{name} - {self.names[0]}" for name in self.names[1:]]
         rows = [["degree", *self.names, *names_of_differences]]
         shows_all = self.basis.max_degree <= MAX_DEGREE_WITH_ALL_ROWS
@@ -174,7 +174,7 @@ class Comparison:
         return _columns(rows)
 
     def _lines_of_functions(self) -> list[str]:
-        """Return the functions that differ most from those of the first device, for each other device."""
+        """Return, for each other device, the functions that differ most from the first device."""
         table = self.functions()
         lines = []
         for name in self.names[1:]:
@@ -213,7 +213,7 @@ class Comparison:
     def _table(
         self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
     ) -> pd.DataFrame:
-        """Return values (devices, quantities) and their errors as a table, one row per quantity and device.
+        """Return values (devices, quantities) and their errors as a table with a row for each value.
 
         Intervals do not reach beyond the `largest` values that are possible.
         """
@@ -247,7 +247,7 @@ class Comparison:
 def compare(
     *results: CapacityResult | Sequence[CapacityResult], names: Sequence[str] | None = None
 ) -> Comparison:
-    """Put results side by side: totals, degrees and functions, and their differences from the first.
+    """Put results side by side: totals, degrees and functions, and how these differ.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...
 def _weaknesses(
     names: Sequence[str], results: Sequence[CapacityResult], common: Sequence[CapacityResult]
 ) -> Iterator[Check]:
-    """Warn about different functions, missing error bars, unreliable totals and different methods."""
+    """Yield warnings of different functions or methods, and of missing or unreliable errors."""
     if any(result is not restricted for result, restricted in zip(results, common, strict=True)):
         sizes = [
             f"{name} has {len(result.basis)} up to degree {result.basis.max_degree}"
@@ -363,7 +363,10 @@ def _inputs(basis: ProductBasis) -> str:
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
-    """Return the result for some of its functions, by their numbers; the result itself where those are all."""
+    """Return the result for some of its functions, given by their numbers.
+
+    Where these are all functions, it is the result itself.
+    """
     if len(rows) == len(result.basis):
         return result
     columns = {name: column[rows] for name, column in per_term(result).items()}

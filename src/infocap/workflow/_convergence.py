@@ -1,4 +1,4 @@
-"""How the raw capacities fall with the number of samples: the picture behind the finite-sample bias."""
+"""How raw capacities fall with the number of samples: the finite-sample bias in a picture."""
 
 from dataclasses import dataclass
 from itertools import accumulate

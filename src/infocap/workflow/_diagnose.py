@@ -1,4 +1,4 @@
-"""diagnose: which checks a data set passes before any estimation, what is wrong with it, and its repair."""
+"""diagnose: which checks of the data a data set passes, what is wrong with it, and its repair."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -26,8 +26,8 @@ OTHER_CHECKS = {
     "inputs of the plan": "another design",
     "no drift in the order of acquisition": "drift",
 }
-# Fraction of an input's spread by which the value that was recorded may differ from the value that was
-# planned.
+# Fraction of an input's spread by which the value that was recorded may differ from the value that
+# was planned.
 MAX_DEVIATION_FROM_PLAN = 0.02
 # Causes whose rows are left out to repair them.
 LEFT_OUT_CAUSES = ("missing", "codes", "glitches", "stale", "stacked", "gap")
@@ -179,7 +179,10 @@ def _rows_with_missing_values(recording: Recording) -> Integers:
 
 
 def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
-    """Return what `estimate` finds in the data with a few functions of low degree, nothing about the total."""
+    """Return what `estimate` finds in the data with a few functions of low degree.
+
+    Findings about the total are left out.
+    """
     low: ProductBasis
     if basis.memory:
         low = delayed_basis(basis.families, max_delay={1: basis.memory})
@@ -198,7 +201,7 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
 
 
 def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> list[Check]:
-    """Warn of inputs that are not those of the plan in the file: of another seed or part of the design."""
+    """Return a warning where inputs are not those of the plan in the file."""
     planned = planned_inputs(planned_basis, recording.plan)
     if recording.design_index.max() >= len(planned):
         return []
@@ -221,7 +224,10 @@ def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> 
 
 
 def _uniform_basis(u: Floats) -> ProductBasis:
-    """Return the constant of uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
+    """Return the constant function of uniform inputs.
+
+    They lie on [-1, 1], on [0, 1], or in the range that each of them fills.
+    """
     lowest_values = np.nanmin(u, axis=0)
     highest_values = np.nanmax(u, axis=0)
     intervals = list(zip(lowest_values.tolist(), highest_values.tolist(), strict=True))
@@ -245,7 +251,10 @@ def _select_rows(recording: Recording, rows: Integers) -> Recording:
 
 
 def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Give readouts to the inputs that they belong to, without rows that get none, and say so in words."""
+    """Return the recording with each readout at its input, and a sentence that says so.
+
+    Inputs that get no readout are left out.
+    """
     n_rows = len(recording.design_index)
     readouts = np.asarray(recording.readouts)
     if recording.time is None:

@@ -1,4 +1,4 @@
-"""explore: which functions of the past a device computes, found by search instead of given delays and degrees."""
+"""explore: a search for the functions of the past that a device computes."""
 
 import warnings
 from bisect import bisect_right
@@ -57,7 +57,7 @@ MAX_DEFAULT_WASHOUT = 1000
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a search: all functions of some windows are tested on what earlier finds leave unexplained.
+    """One round of a search: functions are tested on what earlier ones leave unexplained.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def explore(
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> Exploration:
-    """Find the functions of an input sequence and its past that a device computes, by a search through wide windows.
+    """Find the functions of an input sequence and its past that a device computes.
 
     All functions of wide windows are tested, about as many of every degree, so that the delays of
     degree 1 reach far and those of degree 6 a few steps. What is found is fitted, and all are
@@ -358,7 +358,7 @@ def _search(
 
 
 def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
-    """Return the degrees of which something was found in the outermost third of the delays tested."""
+    """Return the degrees with functions found in the outermost third of the delays tested."""
     degrees = []
     for degree, window in windows.items():
         largest_delay = found.largest_delays[found.degrees == degree].max(initial=-1)
@@ -369,7 +369,7 @@ def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """What a fit with the functions found leaves unexplained, and what other functions explain of it."""
+    """What a fit leaves unexplained, and what other functions explain of it."""
 
     unexplained: float  # of the rank of the readouts
     p_values: Floats  # of the other functions
@@ -380,7 +380,7 @@ class _Test:
 def _test(
     evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, not_found: Integers
 ) -> _Test:
-    """Fit the readouts with the functions found, and test the others of a basis on what the fit leaves."""
+    """Fit the readouts with the functions found, and test other functions on the residuals."""
     samples = evidence.samples
     engine = evidence.engine
     sum_controls = partial(control_sums, **evidence.whitener)
@@ -431,7 +431,10 @@ def _residual_sums(
     whitening_of_gram: Floats,
     **whitener: Any,
 ) -> Floats:
-    """Return the sums over some rows of y e, and last of y² |e|², for residuals e of a fit: (terms, rank + 1)."""
+    """Return sums over some rows of y e and, last, of y² |e|²: (terms, rank + 1).
+
+    Here e are the residuals of a fit, whitened.
+    """
     total = np.zeros((len(samples.basis), whitening_of_gram.shape[1] + 1))
     for piece in iterate_pieces(samples, start, stop, found, **whitener):
         u = piece.inputs

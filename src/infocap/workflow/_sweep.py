@@ -1,4 +1,4 @@
-"""sweep: the capacities of a system at every combination of its parameters' values, and a folder that keeps them."""
+"""sweep: the capacities of a system at every combination of values of its parameters."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Sweep:
         )
 
     def to_xarray(self) -> xr.Dataset:
-        """Return one table: total, capacity of every function, by degree, and errors where the method has them."""
+        """Return totals, capacities of all functions and by degree, and errors, in one table."""
         import xarray as xr
 
         first = self.results[0]
@@ -157,7 +157,7 @@ class Sweep:
         return xr.Dataset(columns, coordinates, attributes)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return one row per setting: its values, total, error, why it is unreliable, and capacity by degree."""
+        """Return one row per setting: its values, the total with its error, capacity by degree."""
         table = self.to_xarray()
         names = [name for name in (*COLUMNS_PER_SETTING, "maximum") if name in table]
         totals = table[names].to_dataframe()
@@ -189,7 +189,9 @@ def sweep(
     complex_as: str | None = None,
     washout: int | None = None,
 ) -> Sweep:
-    """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
+    """Probe a system at every combination of settings.
+
+    Each result is what `probe` gives for its setting alone.
 
     All settings are measured at the same inputs; a basis from `delayed_basis` takes a random
     sequence of them.
@@ -309,7 +311,7 @@ def _run(
 
 
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each parameter as tuples, after a check that there are some and none twice."""
+    """Return the values of each parameter as tuples; refuse none, and one that occurs twice."""
     if not isinstance(settings, Mapping) or not settings:
         raise ParameterError(
             f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}."
@@ -333,7 +335,7 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return every combination of the values, as keyword arguments; the last parameter varies fastest."""
+    """Return every combination of the values; the last parameter varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -373,7 +375,10 @@ class _SweepFolder:
             self._refuse_another_sweep()
 
     def file(self, point: dict[str, Any]) -> Path:
-        """Return the file of one setting, whose name a person can read; a hash tells apart what looks the same."""
+        """Return the file of one setting.
+
+        Its name can be read, and a hash tells apart what looks the same.
+        """
         readable = re.sub(r"[^\w=,.+-]", "_", _in_words(point, ","))
         name = readable[:MAX_NAME_LENGTH]
         exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
@@ -390,7 +395,7 @@ class _SweepFolder:
         return results
 
     def keep(self, point: dict[str, Any], result: CapacityResult) -> None:
-        """Save one result; the folder is made with the first, so that a call that never ran leaves nothing."""
+        """Save one result; the folder is made with the first one."""
         plan_file = self.folder / PLAN_FILE
         if not plan_file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -421,7 +426,10 @@ class _SweepFolder:
 
 
 def _name(function: Any) -> str:
-    """Return a function's name, with what a partial function has fixed; two lambdas of one place look alike."""
+    """Return a function's name, with the arguments that a partial function has fixed.
+
+    Two lambda functions of one place have the same name.
+    """
     if isinstance(function, functools.partial):
         fixed = [repr(value) for value in function.args]
         fixed += [f"{name}={value!r}" for name, value in sorted(function.keywords.items())]
