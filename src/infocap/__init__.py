@@ -57,7 +57,7 @@ _ORIGINS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that `import infocap` takes little longer than NumPy."""
+    """Import a public name when it is first used, which keeps `import infocap` fast."""
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     for module, names in _ORIGINS.items():
@@ -69,5 +69,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what the module holds and what it would import, for completion in notebooks and terminals."""
+    """Return all names, also those not imported yet, for completion in notebooks."""
     return sorted({*globals(), *__all__})

@@ -18,6 +18,7 @@ from .errors import ParameterError
 DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
 # Libraries whose `multiply` writes into an array that the caller provides.
 LIBRARIES_WITH_OUT = ("numpy", "cupy", "torch")
+# Types of numbers for which NumPy's doubles are converted, so that results keep the precision.
 SINGLE_PRECISION = ("float32", "complex64")
 
 # Namespaces by types of arrays: looking a namespace up takes as long as a small matrix product.

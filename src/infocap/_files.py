@@ -6,7 +6,7 @@ Three things that every format of file has in common:
 - arrays: a format opens its file as an `ArrayFile` of `StoredArray`, whose values are read when
   they are asked for;
 - writing: `write_whole` writes beside the old file and takes its place at the end, `save_dataset` does
-  so for NetCDF4, and `seal` appends a checksum that `has_checksum` verifies.
+  so for NetCDF4, and `append_checksum` appends a checksum that `has_checksum` verifies.
 """
 
 import errno
@@ -30,7 +30,7 @@ from .errors import DataError, InfocapError
 if TYPE_CHECKING:
     import xarray as xr
 
-# The share of the memory that one array may take; the rest is for the program and for copies of
+# The fraction of the memory that one array may take; the rest is for the program and for copies of
 # columns.
 MAX_MEMORY_FRACTION = 0.8
 # Bytes of memory where the system does not say how much it has, as on Windows: that of a laptop.
@@ -50,12 +50,13 @@ CHECKSUM_LINE_BYTES = 25
 # The attribute that says that the file ended in such a line. Where the line is missing, the file
 # was cut short or changed by another program.
 CHECKSUM_ATTRIBUTE = "infocap_checksum"
+# Bytes that are read at a time for a checksum: files may be larger than memory.
 CHECKSUM_BLOCK_BYTES = 1 << 24
 
-# Bytes that names and attributes of a NetCDF file take beside its arrays, and the share that chunks
-# add.
+# Bytes that names and attributes of a NetCDF file take beside its arrays.
 NETCDF_HEADER_BYTES = 1_000_000
-NETCDF_CHUNK_SHARE = 10  # one part in so many
+# Fraction of the bytes of its arrays that chunks which are not full add.
+NETCDF_CHUNK_FRACTION = 0.1
 
 
 # Reading
@@ -305,7 +306,7 @@ def _refuse_full_disk(path: Path, n_bytes: int) -> None:
     """Raise an OSError where the disk has no room: HDF5 may end the process on a full one."""
     if not hasattr(os, "posix_fallocate"):
         return
-    expected = n_bytes + n_bytes // NETCDF_CHUNK_SHARE + NETCDF_HEADER_BYTES
+    expected = int(n_bytes * (1 + NETCDF_CHUNK_FRACTION)) + NETCDF_HEADER_BYTES
     with path.open("wb") as file:
         try:
             os.posix_fallocate(file.fileno(), 0, expected)

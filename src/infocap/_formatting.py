@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-# The standard errors on either side of a value that make a 95 % confidence interval of a normal distribution.
+# The standard errors on either side of a value that make a 95 % confidence interval of a normal
+# distribution.
 HALF_WIDTH_95 = 1.959963984540054
 
 # More decimals than this are hard to read, and no capacity is known so well.
@@ -26,7 +27,8 @@ MAX_DECIMALS = 5
 # Decimals of a value of which no error is known.
 DECIMALS_WITHOUT_ERROR = 3
 
-# From these durations on, minutes and hours are easier to read than seconds: two minutes, and two hours.
+# From these durations on, minutes and hours are easier to read than seconds: two minutes, and two
+# hours.
 MIN_SECONDS_IN_MINUTES = 120
 MIN_SECONDS_IN_HOURS = 7200
 
@@ -79,14 +81,16 @@ def decimals(error: float) -> int:
 def with_error(value: float, error: float | None, width: float = 1.0) -> str:
     """Return a value ± `width` standard errors, to the digits that the error allows.
 
-    Without an error, or with one of exactly zero, as readouts without noise have it, the value stands alone.
+    Without an error, or with one of exactly zero, as readouts without noise have it, the value
+    stands alone.
 
     >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
     ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
     >>> with_error(8.92, 0.0), with_error(8.92, 1e-9), with_error(81.27, 12.0)
     ('8.920', '8.92000 ± <0.00001', '81 ± 12')
     """
-    # The letter z in the formats below writes a value that is rounded to zero as 0.000 and not as -0.000.
+    # The letter z in the formats below writes a value that is rounded to zero as 0.000 and not as
+    # -0.000.
     if not error or not np.isfinite(error):
         return f"{value:z.{DECIMALS_WITHOUT_ERROR}f}"
     digits = decimals(error)
@@ -94,7 +98,7 @@ def with_error(value: float, error: float | None, width: float = 1.0) -> str:
 
 
 def positive_or_bound(value: float, digits: int) -> str:
-    """Return a positive value with this many decimals, or the smallest number that has them as its bound.
+    """Return a positive value with this many decimals, or a bound where it would be zero.
 
     >>> positive_or_bound(0.034, 2), positive_or_bound(0.0004, 2)
     ('0.03', '<0.01')
@@ -132,7 +136,9 @@ def percent(share: float) -> str:
 
 
 def rounded(value: float, error: float | None) -> str:
-    """Return a value whose error bar is not trusted, to the leading digit of its error and two digits at most.
+    """Return a value whose error bar is not trusted.
+
+    It is rounded to the leading digit of its error, and to two digits at most.
 
     >>> rounded(81.27, 0.41), rounded(9.53, 0.08), rounded(81.27, 20.0), rounded(0.0, None)
     ('81', '9.5', '80', '0')
@@ -183,9 +189,12 @@ def counted(number: int, thing: str) -> str:
 
 
 def html_for_notebook(shown: Any) -> str | None:
-    """Return an object as HTML for a notebook; None where libraries are missing, and a notebook then shows plain text.
+    """Return an object as HTML for a notebook, or None where libraries are missing.
 
-    The drawings are those of the laboratory's report, which the core does not import but looks up by name.
+    A notebook then shows plain text.
+
+    The drawings are those of the laboratory's report, which the core does not import but looks up
+    by name.
     """
     try:
         renderer = import_module("infocap.lab.report")

@@ -69,8 +69,8 @@ def parallel_map(
 ) -> list[Outcome]:
     """Return ``function(item)`` for every item, in order, computed on all cores.
 
-    With `cores_per_thread=8` one core in eight is used. Inside another call the items are computed one after
-    the other, because threads that wait for threads of the same pool would wait forever.
+    With `cores_per_thread=8` one core in eight is used. Inside another call the items are computed
+    one after the other, because threads that wait for threads of the same pool would wait forever.
     """
     with all_cores() as n_cores:
         n_threads = min(max(n_cores // cores_per_thread, 1), len(items))

@@ -1,7 +1,7 @@
-"""Checks of plain arguments, in one wording: what was wrong, the value that was given, what to give instead.
+"""Checks of plain arguments, in one wording: the value that was given, and what to give instead.
 
-Here and in every message of infocap the name of a parameter stands in backticks, with its value or without. The command
-line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
+Here and in every message of infocap the name of a parameter stands in backticks, with its value or
+without. The command line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
 """
 
 import inspect
@@ -16,7 +16,8 @@ import numpy as np
 from ._formatting import join_names
 from .errors import ParameterError
 
-# How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a mistyped form of the other.
+# How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a
+# mistyped form of the other.
 MIN_SIMILARITY = 0.6
 # Longer lists of names are cut short in messages, such as the labels of a thousand functions.
 MAX_NAMES_IN_MESSAGE = 20
@@ -39,7 +40,7 @@ def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
 
 
 def did_you_mean(name: Any, known_names: Iterable[Any]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest known name, or only the full stop.
+    """Return the end of a sentence about an unknown name: the nearest name, or a full stop.
 
     >>> did_you_mean("estmate", ["estimate", "explore"])
     "; did you mean 'estimate'?"
@@ -117,7 +118,8 @@ def _finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-# Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show their names.
+# Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show
+# their names.
 Finite = Annotated[float, require_number]
 Positive = Annotated[float, require_positive]
 NotNegative = Annotated[float, partial(require_number, minimum=0.0)]
@@ -125,7 +127,10 @@ Count = Annotated[int, partial(require_whole_number, minimum=1)]
 
 
 class Checked:
-    """A base of dataclasses that checks the fields whose types say how, such as ``length_m: NotNegative``."""
+    """A base of dataclasses that checks each field whose type says how.
+
+    An example is ``length_m: NotNegative``.
+    """
 
     def __post_init__(self) -> None:
         for name, field_type in get_type_hints(type(self), include_extras=True).items():
@@ -140,7 +145,9 @@ Answer = TypeVar("Answer")
 def answers_unknown_parameters(
     function: Callable[Parameters, Answer],
 ) -> Callable[Parameters, Answer]:
-    """Decorate a public function, or `__init__`, so that an unknown keyword is answered with the nearest name.
+    """Decorate a public function so that an unknown keyword is answered with the nearest name.
+
+    It also works for `__init__`.
 
     >>> @answers_unknown_parameters
     ... def area(width, height=1.0):

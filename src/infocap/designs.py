@@ -88,6 +88,11 @@ def draw(
         because half of one is not even. Twice the blocks with twice the samples begin with the same
         points. Random points have none: their first N stay when more are drawn.
 
+    Returns
+    -------
+    Floats
+        The inputs, (samples, inputs).
+
     Examples
     --------
     >>> from infocap import product_basis
@@ -179,6 +184,13 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
     """Return the inputs that a plan describes, (samples, inputs).
 
     Those of a sequence are all time steps of all its runs.
+
+    Parameters
+    ----------
+    basis
+        The basis of the plan.
+    plan
+        The plan as plain data, as the metadata of a recording hold it.
     """
     n_samples = plan["n_samples"]
     runs = plan.get("runs")
@@ -213,6 +225,13 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
     It is that of the user, or the largest of 8, 4, 2 and 1 with blocks that are even. Latin
     hypercubes have blocks like the others: one alone could not be extended, nor tell how far it
     scatters.
+
+    Parameters
+    ----------
+    basis, n_samples, design
+        The functions, the number of inputs and the name of the design.
+    blocks
+        The number that the user gave, or None.
     """
     require_one_of("design", design, DESIGNS)
     if blocks is not None:

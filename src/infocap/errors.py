@@ -13,7 +13,9 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters: names in files may hold some, and a terminal would obey them.
+    """Return a text without control characters.
+
+    Names in files may hold some, and a terminal would obey them.
 
     >>> printable("power\x1b[31m\x07 in mW")
     'power[31m in mW'
@@ -68,11 +70,13 @@ class Check(str):
     text
         The sentence.
     kind
-        ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right.
+        ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put
+        right.
     **found
-        What was seen, in numbers and names that a program can use: which rows, which channels. A warning that makes the
-        total itself doubtful says why in a few words, ``unreliable="few samples for 72 readouts"``; wherever the total
-        is shown, these words then stand in place of its error bar.
+        What was seen, in numbers and names that a program can use: which rows, which channels. A
+        warning that makes the total itself doubtful says why in a few words, ``unreliable="few
+        samples for 72 readouts"``; wherever the total is shown, these words then stand in place of
+        its error bar.
 
     Examples
     --------

@@ -146,7 +146,7 @@ def test_inputs_of_a_share_have_the_history_of_their_run():
     expected = np.concatenate([basis(run) for run in u])
 
     def values(samples, start, stop):
-        return [np.hstack(list(samples.targets(start, stop))).T]
+        return [np.hstack(list(samples.function_values(start, stop))).T]
 
     shares = Engine(share_rows=7).fold(samples, values)
     np.testing.assert_allclose(np.concatenate(shares), expected, rtol=1e-12, atol=1e-12)

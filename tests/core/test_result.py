@@ -347,7 +347,7 @@ def test_the_capacity_of_a_target_is_unbiased_and_its_error_bar_holds(is_uneven)
     raw = []
     for seed in range(n_data_sets):
         measured = measured_by_loops(n_samples, seed, is_uneven)
-        names = ("inside", "noise", "unbiased", "standard_error")
+        names = ("coordinates", "noise", "unbiased", "standard_error")
         measurement = dict(zip(names, measured, strict=True))
         row = [bias_corrected(target, **measurement, n_samples=n_samples) for target in targets]
         capacities.append(row)

@@ -110,7 +110,13 @@ class DelayedBasis(ProductBasis):
         return _look_up(self.columns, self.factors, moments).prod(axis=1)
 
     def label(self, term: int) -> str:
-        """Return the name of one function, such as ``P1(u[t-3])·P2(u[t-5])``."""
+        """Return the name of one function, such as ``P1(u[t-3])·P2(u[t-5])``.
+
+        Parameters
+        ----------
+        term
+            The number of the function.
+        """
         labels = []
         for number, delay, index in self.factors[term].tolist():
             if index > 0:
@@ -148,15 +154,19 @@ class DelayedBasis(ProductBasis):
         """How many samples to prepare at a time: so many that their history hardly counts."""
         return ROWS_PER_PIECE
 
-    def extended(
-        self, max_functions: int, seed: int = 0, memory: int | None = None
-    ) -> "DelayedBasis":
-        """Return this basis and further functions, at most so many in all.
+    def extended(self, max_functions: int, memory: int | None = None) -> "DelayedBasis":
+        """Return this basis and further functions.
 
         Longer delays of degree 1 come first, up to twice the longest, because what a device forgets
         slowly lies there; then those of all degrees up to half as far again as their windows; then
-        the next degree at small delays. No delay is longer than `memory`, by default that of this
-        basis.
+        the next degree at small delays.
+
+        Parameters
+        ----------
+        max_functions
+            The number of functions in all. There are fewer where the wider windows hold fewer.
+        memory
+            The longest delay of the further functions; by default the memory of this basis.
         """
         memory = self.memory if memory is None else memory
         largest_delays = self._largest_delay_by_degree()
@@ -398,10 +408,13 @@ def _patterns(
                 choices.append(chosen)
         delay, number = np.divmod(np.array(choices, dtype=np.int32), n_inputs)
         for degrees in _compositions(degree, n_factors):
-            for copy in product(range(int(per_degree.max())), repeat=n_factors):
-                exists = (degrees <= highest_degree[number]) & (copy < per_degree[number])
-                allowed = np.all(exists, axis=1)
-                function = per_degree[number] * (degrees - 1) + 1 + np.array(copy)
+            # Of a phase, number 0 of a degree is the cosine and number 1 the sine.
+            for number_in_degree in product(range(int(per_degree.max())), repeat=n_factors):
+                has_degree = degrees <= highest_degree[number]
+                has_function = number_in_degree < per_degree[number]
+                allowed = np.all(has_degree & has_function, axis=1)
+                first_of_degree = per_degree[number] * (degrees - 1) + 1
+                function = first_of_degree + np.array(number_in_degree)
                 yield np.stack([number, delay, function], axis=2)[allowed]
 
 

@@ -111,7 +111,13 @@ class Family:
         return tuple(identity)
 
     def on(self, domain: tuple[float, float]) -> Family:
-        """Return the same family for inputs that live on another interval."""
+        """Return the same family for inputs that live on another interval.
+
+        Parameters
+        ----------
+        domain
+            The interval, (low, high), that stands for `canonical`.
+        """
         if not _is_interval(domain):
             raise ParameterError(
                 f"`domain={domain!r}` is not an interval; give low < high, both finite. Different "
@@ -124,6 +130,13 @@ class Family:
     def named(self, variable: str) -> Family:
         """Return the same family for an input with a name and perhaps a unit.
 
+        Parameters
+        ----------
+        variable
+            The name, such as ``Bias [V]``.
+
+        Examples
+        --------
         >>> from infocap.basis import legendre
         >>> legendre().named("Bias [V]").variable
         'Bias [V]'
@@ -146,18 +159,36 @@ class Family:
         return restore, (self.name, dict(self.parameters), self.domain, self.variable)
 
     def count(self, degree: int) -> int:
-        """Return how many functions have at most this degree."""
+        """Return how many functions have at most this degree.
+
+        Parameters
+        ----------
+        degree
+            The degree.
+        """
         return self.per_degree * degree + 1
 
     def degrees(self, count: int) -> Integers:
-        """Return the degree of each of the first `count` functions."""
+        """Return the degree of each function.
+
+        Parameters
+        ----------
+        count
+            The number of functions, from the constant on.
+        """
         return -(-np.arange(count) // self.per_degree)  # rounded up
 
     def degrees_up_to(self, limit: int, strict: bool = False) -> Integers:
         """Return the degrees of the functions up to a limit.
 
-        An input with few levels has few degrees, so a basis takes as many as there are; with
-        `strict`, a limit above the highest degree is refused.
+        An input with few levels has few degrees, so a basis takes as many as there are.
+
+        Parameters
+        ----------
+        limit
+            The highest degree to return.
+        strict
+            Whether to refuse a limit above the highest degree of an input with few levels, too.
         """
         if self.largest_degree is not None and limit > self.largest_degree:
             if strict or not isinstance(self, DiscreteFamily):
@@ -175,17 +206,37 @@ class Family:
         return self.degrees(self.count(limit))
 
     def label(self, index: int, variable: str) -> str:
-        """Return what a function is called in tables and plots, such as ``P2(u3)``."""
+        """Return what a function is called in tables and plots, such as ``P2(u3)``.
+
+        Parameters
+        ----------
+        index
+            The number of the function; 0 is the constant.
+        variable
+            What its input is called.
+        """
         return f"{self.symbol}{index}({variable})"
 
     def standard(self, u: Floats) -> Floats:
-        """Return inputs on `domain` as values of the canonical variable."""
+        """Return inputs on `domain` as values of the canonical variable.
+
+        Parameters
+        ----------
+        u
+            The inputs, in an array of any shape.
+        """
         low, high = self.domain
         start, stop = self.canonical
         return start + (u - low) * ((stop - start) / (high - low))
 
     def natural(self, x: Floats) -> Floats:
-        """Return values of the canonical variable as inputs on `domain`."""
+        """Return values of the canonical variable as inputs on `domain`.
+
+        Parameters
+        ----------
+        x
+            The values, in an array of any shape.
+        """
         low, high = self.domain
         start, stop = self.canonical
         return low + (x - start) * ((high - low) / (stop - start))
@@ -197,16 +248,27 @@ class Family:
         return float(low), float(high)
 
     def quantile(self, p: Floats) -> Floats:
-        """Return the inputs at probabilities `p`.
+        """Return the inputs at some probabilities.
 
         Uniform points become inputs of this distribution.
+
+        Parameters
+        ----------
+        p
+            The probabilities, in an array of any shape.
         """
         return self.natural(self.canonical_quantile(np.asarray(p, dtype=float)))
 
     def values(self, x: Any, count: int) -> Any:
-        """Return the first `count` functions at canonical points of any shape, (count, \\*x.shape).
+        """Return the values of the first functions, (count, \\*x.shape).
 
-        The points may be an array of any library; the values are of the same library.
+        Parameters
+        ----------
+        x
+            Values of the canonical variable, in an array of any shape and of any library; what is
+            returned is an array of the same library.
+        count
+            The number of functions, from the constant on.
         """
         xp = array_namespace(x)
         if count not in self._tables:
@@ -223,7 +285,13 @@ class Family:
         return xp.stack(functions, axis=0)
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
-        """Return Gauss nodes and weights, exact for polynomials up to degree 2 count - 1."""
+        """Return Gauss nodes and weights, exact for polynomials up to degree 2 count - 1.
+
+        Parameters
+        ----------
+        count
+            The number of nodes.
+        """
         a, b = self.recurrence(count)
         nodes = scipy.linalg.eigvalsh_tridiagonal(a, b[: count - 1])
         # The weights are the Christoffel numbers 1 / sum_k p_k(x)². These keep their digits where
@@ -235,7 +303,13 @@ class Family:
         return nodes, np.concatenate(weights)
 
     def fourth_moments(self, count: int) -> Floats:
-        """Return E[p_k^4] of the first `count` functions, exactly."""
+        """Return E[p_k^4] of the first functions, exactly.
+
+        Parameters
+        ----------
+        count
+            The number of functions, from the constant on.
+        """
         highest_degree = int(self.degrees(count)[-1])
         nodes, weights = self.quadrature(2 * highest_degree + 1)  # exact to degree 4 highest + 1
         moments = []
@@ -318,7 +392,13 @@ class DiscreteFamily(Family):
         return self.levels, self.mass
 
     def nearest(self, x: Floats) -> Integers:
-        """Return the number of the level next to each point."""
+        """Return the number of the level next to each point.
+
+        Parameters
+        ----------
+        x
+            Values of the canonical variable.
+        """
         midpoints = (self.levels[1:] + self.levels[:-1]) / 2
         return np.searchsorted(midpoints, x)
 

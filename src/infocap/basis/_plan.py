@@ -242,11 +242,11 @@ class FactorTable:
                 factors = side.factors.values(one_dimensional, workspace)
             if is_on_host(factors):
                 rows = side.factor_of_product.rows
-                space = workspace.empty(len(rows), factors.shape[1])
+                values = workspace.empty(len(rows), factors.shape[1])
                 # All rows exist; `clip` only spares a copy, which `np.take` makes to be able to
                 # fail.
-                np.take(factors, rows, axis=0, out=space, mode="clip")
-                factors_of_products.append(space)
+                np.take(factors, rows, axis=0, out=values, mode="clip")
+                factors_of_products.append(values)
             else:
                 factors_of_products.append(side.factor_of_product.take_from(factors))
         return reduce(imul, factors_of_products)

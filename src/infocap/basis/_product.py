@@ -120,6 +120,11 @@ class ProductBasis:
 
         Inputs that have a name keep it. Mere numbers, as tables have them for columns without a
         header, are no names.
+
+        Parameters
+        ----------
+        names
+            One name for each input, perhaps with a unit, such as ``Bias [V]``.
         """
         families = []
         for family, name in zip(self.families, names, strict=True):
@@ -135,7 +140,13 @@ class ProductBasis:
         return [self.label(term) for term in range(len(self))]
 
     def label(self, term: int) -> str:
-        """Return the name of one function, without making those of all others."""
+        """Return the name of one function, without making those of all others.
+
+        Parameters
+        ----------
+        term
+            The number of the function.
+        """
         factors = []
         for number, index in enumerate(self.indices[term].tolist()):
             if index > 0:
@@ -172,19 +183,25 @@ class ProductBasis:
         return u
 
     def positions_in(self, other: ProductBasis) -> Integers:
-        """Return the place of each function in another basis, -1 where it is not there."""
+        """Return the place of each function in another basis, -1 where it is not there.
+
+        Parameters
+        ----------
+        other
+            The other basis, of the same kind and the same inputs.
+        """
         width = max(self.indices.shape[1], other.indices.shape[1])
         place_of_key = {key: place for place, key in enumerate(_row_keys(other.indices, width))}
         return np.array([place_of_key.get(key, -1) for key in _row_keys(self.indices, width)])
 
-    def values(self, u: Any, space: Any = None) -> Any:
+    def values(self, u: Any, buffer: Any = None) -> Any:
         """Return the values of all functions, (terms, samples), in the array library of the inputs.
 
         Parameters
         ----------
         u
             Inputs (samples, inputs).
-        space
+        buffer
             An array (terms, samples) of an earlier call that is overwritten, if it is wide enough:
             fresh memory for each of many pieces costs a tenth of what is computed with them.
         """
@@ -192,13 +209,13 @@ class ProductBasis:
             return self._values_without_writing(u)
         plan = self._plan(u)
         n_samples = u.shape[0] - self.memory
-        if space is None or space.shape[1] < n_samples:
+        if buffer is None or buffer.shape[1] < n_samples:
             xp = array_namespace(u)
-            space = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
+            buffer = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
         order = to_library_of(plan.order, u)
         for tile in plan.tiles(u):
-            space[order[tile.functions], tile.samples] = tile.values
-        return space[:, :n_samples]
+            buffer[order[tile.functions], tile.samples] = tile.values
+        return buffer[:, :n_samples]
 
     def _values_without_writing(self, u: Any) -> Any:
         """Return the values of all functions in a library that cannot write into arrays (JAX)."""
@@ -211,7 +228,13 @@ class ProductBasis:
         return plan.row_of.take_from(in_order_of_tiles)
 
     def value_blocks(self, u: Any) -> Iterator[Any]:
-        """Yield the values of all functions in consecutive blocks (terms, samples)."""
+        """Yield the values of all functions in consecutive blocks (terms, samples).
+
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs), with `memory` rows of history in front.
+        """
         n_samples = u.shape[0] - self.memory
         for samples in slices(n_samples, self._plan(u).sizes.samples(len(self))):
             yield self.values(u[samples.start : samples.stop + self.memory, :])
@@ -258,7 +281,17 @@ class ProductBasis:
         return HOST_TILES.samples(HOST_TILES.height(len(self)))
 
     def sum_over_samples(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
-        """Return the sum over samples of weight times y^power, for every function: (terms,)."""
+        """Return the sum over samples of weight times y^power, for every function: (terms,).
+
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs), with `memory` rows of history in front.
+        weights
+            The weight of each sample, (samples,); 1 by default.
+        power
+            The power of the values.
+        """
         if weights is None:
             weights = np.ones(u.shape[0] - self.memory)
         weights = to_library_of(weights, u)
@@ -272,9 +305,15 @@ class ProductBasis:
         return in_order_of_tiles[self._plan(u).row_of.rows]
 
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
-        """Return the function with these coefficients at all samples: (samples,).
+        """Return the sum of coefficient times function at all samples: (samples,).
 
-        Coefficients are (terms,), or (terms, columns) for several functions: (samples, columns).
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs), with `memory` rows of history in front.
+        coefficients
+            One for each function, (terms,). With coefficients (terms, columns) the answer is
+            (samples, columns).
         """
         u = self._checked(u)
         plan = self._plan(u)
@@ -284,9 +323,13 @@ class ProductBasis:
         return combined
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
-        """Return tensor Gauss nodes (nodes, inputs) and weights.
+        """Return the nodes (nodes, inputs) and the weights (nodes,) of a tensor Gauss rule.
 
-        By default they are exact for squares of the functions.
+        Parameters
+        ----------
+        nodes_per_input
+            The number of nodes along each input; by default so many that the rule is exact for
+            squares of the functions.
         """
         if nodes_per_input is None:
             nodes_per_input = self.max_degree + 1
@@ -306,16 +349,28 @@ class ProductBasis:
         return grid.reshape(size, self.n_inputs), products_of_weights.ravel()
 
     def subset(self, rows: Integers) -> Self:
-        """Return only these functions, by increasing numbers, the constant (0) first."""
+        """Return the basis of some of the functions.
+
+        Parameters
+        ----------
+        rows
+            Their numbers, increasing from 0, the constant.
+        """
         if len(rows) == len(self):
             return self
         return type(self)(self.families, self.indices[rows], *self._further_arguments)
 
-    def extended(self, max_functions: int, seed: int = 0) -> ProductBasis:
-        """Return this basis and further functions of lowest degree, at most so many in all.
+    def extended(self, max_functions: int) -> ProductBasis:
+        """Return this basis and further functions of lowest degree.
 
-        Of the last degree, which does not fit as a whole, some are chosen at random. There are
-        fewer functions where the families end, or where the next degree is too large to list.
+        Of the last degree, which does not fit as a whole, some are chosen at random, always the
+        same ones.
+
+        Parameters
+        ----------
+        max_functions
+            The number of functions in all. There are fewer where the families end, or where the
+            next degree is too large to list.
         """
         if max_functions <= len(self):
             return self
@@ -330,8 +385,8 @@ class ProductBasis:
                 n_before = len(candidates)
                 candidates = indices_of(self.families, degree, limit=MAX_CANDIDATES)
         new = candidates[ProductBasis(self.families, candidates).positions_in(self) < 0]
-        chance = np.random.default_rng(seed).random(len(new))
-        by_degree = np.lexsort((chance, total_degrees(self.families, new)))
+        random_order = np.random.default_rng(0).random(len(new))
+        by_degree = np.lexsort((random_order, total_degrees(self.families, new)))
         chosen = new[by_degree[: max_functions - len(self)]]
         rows = np.vstack([self.indices, chosen])
         return ProductBasis(self.families, explicit_set(self.families, rows))
@@ -347,7 +402,15 @@ class ProductBasis:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
-        """Return the basis that `to_dict` has described."""
+        """Return the basis that `to_dict` has described.
+
+        Parameters
+        ----------
+        data
+            What `to_dict` returned.
+        indices
+            The `indices` of the same basis.
+        """
         families = [restore(**description) for description in data["families"]]
         return cls(families, np.asarray(indices), **data.get("delayed", {}))
 

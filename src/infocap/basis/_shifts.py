@@ -11,7 +11,7 @@ readouts, one per shift:
     sum_t pattern(t - shift) z(t)        (functions, readouts)
 
 Where a pattern has few shifts, each is a product of matrices. Where it has many, all shifts
-together are computed by fast Fourier transforms of overlapping stretches of the sequence
+together are computed by fast Fourier transforms of overlapping segments of the sequence
 (overlap-save).
 """
 
@@ -232,9 +232,9 @@ class ShiftPlan:
 def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> Any:
     """Return the sums over samples of each function of a degree times z: (functions, readouts).
 
-    The sequence is cut into stretches of B samples. Each stretch of a pattern has the samples of
-    the longest shift D in front of it, each stretch of the readouts zeros. For every frequency the
-    stretches are added up by one product, (patterns, stretches) x (stretches, readouts), and
+    The sequence is cut into segments of B samples. Each segment of a pattern has the samples of
+    the longest shift D in front of it, each segment of the readouts zeros. For every frequency the
+    segments are added up by one product, (patterns, segments) x (segments, readouts), and
     transformed back once, which gives all shifts. That takes about 4 (1 + D / B) N K P
     multiplications for N samples, K readouts and P patterns, whatever the number of shifts.
     """
@@ -244,17 +244,17 @@ def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> 
     longest_shift = int(group.shift_of.max())
     size = _fft_size(n_samples, longest_shift)
     step = size - longest_shift  # B
-    n_stretches = ceil(n_samples / step)
+    n_segments = ceil(n_samples / step)
 
-    z_frequencies = xp.conj(fourier.rfft(_readout_stretches(z, longest_shift, step), axis=0))
+    z_frequencies = xp.conj(fourier.rfft(_readout_segments(z, longest_shift, step), axis=0))
     max_numbers = HOST_FFT_NUMBERS if is_on_host(z) else DEVICE_FFT_NUMBERS
-    n_patterns = max(max_numbers // (size * max(n_readouts, n_stretches)), 1)
+    n_patterns = max(max_numbers // (size * max(n_readouts, n_segments)), 1)
     sums = []
     for patterns in slices(len(group.patterns), n_patterns):
         values = group.pattern_values(one_dimensional, n_samples, patterns)
         values = values[:, group.max_delay - longest_shift :]
-        stretches = _pattern_stretches(values, n_stretches, step, size)
-        frequencies = fourier.rfft(stretches, axis=0)
+        segments = _pattern_segments(values, n_segments, step, size)
+        frequencies = fourier.rfft(segments, axis=0)
         products = xp.matmul(frequencies, z_frequencies)  # (frequencies, patterns, readouts)
         by_shift = fourier.irfft(products, n=size, axis=0)  # (minus the shift, patterns, readouts)
 
@@ -270,7 +270,7 @@ def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> 
 def _fft_size(n_samples: int, longest_shift: int) -> int:
     """Return the length of the transforms.
 
-    Two and a half times the longest shift is fastest: longer stretches take longer to transform
+    Two and a half times the longest shift is fastest: longer segments take longer to transform
     back, and shorter ones hold more history than samples (benchmarks/sequences.py). Multiples of 8
     are faster on a device.
     """
@@ -279,32 +279,32 @@ def _fft_size(n_samples: int, longest_shift: int) -> int:
     return int(8 * scipy.fft.next_fast_len(ceil(min_size / 8), real=True))
 
 
-def _readout_stretches(z: Any, longest_shift: int, step: int) -> Any:
-    """Return the readouts in stretches, each behind zeros.
+def _readout_segments(z: Any, longest_shift: int, step: int) -> Any:
+    """Return the readouts in segments, each behind zeros.
 
-    The shape is (longest_shift + step, stretches, readouts).
+    The shape is (longest_shift + step, segments, readouts).
     """
     xp = array_namespace(z)
     n_samples, n_readouts = z.shape
-    n_stretches = ceil(n_samples / step)
-    filled = xp.concat([z, _zeros(z, n_stretches * step - n_samples, n_readouts)])
-    stretches = xp.reshape(filled, (n_stretches, step, n_readouts))
-    stretches = xp.permute_dims(stretches, (1, 0, 2))
-    return xp.concat([_zeros(z, longest_shift, n_stretches, n_readouts), stretches])
+    n_segments = ceil(n_samples / step)
+    filled = xp.concat([z, _zeros(z, n_segments * step - n_samples, n_readouts)])
+    segments = xp.reshape(filled, (n_segments, step, n_readouts))
+    segments = xp.permute_dims(segments, (1, 0, 2))
+    return xp.concat([_zeros(z, longest_shift, n_segments, n_readouts), segments])
 
 
-def _pattern_stretches(values: Any, n_stretches: int, step: int, size: int) -> Any:
-    """Return values (patterns, samples) in overlapping stretches: (size, patterns, stretches)."""
+def _pattern_segments(values: Any, n_segments: int, step: int, size: int) -> Any:
+    """Return values (patterns, samples) in overlapping segments: (size, patterns, segments)."""
     xp = array_namespace(values)
-    n_needed = (n_stretches - 1) * step + size
+    n_needed = (n_segments - 1) * step + size
     filled = xp.concat(
         [values, _zeros(values, values.shape[0], n_needed - values.shape[1])], axis=1
     )
-    stretches = []
-    for number in range(n_stretches):
+    segments = []
+    for number in range(n_segments):
         start = number * step
-        stretches.append(filled[:, start : start + size])
-    return xp.permute_dims(xp.stack(stretches, axis=1), (2, 0, 1))
+        segments.append(filled[:, start : start + size])
+    return xp.permute_dims(xp.stack(segments, axis=1), (2, 0, 1))
 
 
 def _zeros(like: Any, *shape: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Drift: did the device change while it was measured? Answers from a reference input, and from repeated inputs."""
+"""Drift: whether the device changed, as a reference input and repeated inputs show it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..errors import Check
 from ..typing import Floats
 from ._whitening import noise_covariance
 
-# Variance of the reference over the whole run, relative to the noise that neighbouring measurements show, from which
-# the device drifted.
+# Variance of the reference over the whole run, relative to the noise that neighbouring measurements
+# show, from which the device drifted.
 MIN_VARIANCE_RATIO = 2.0
 # With few references that ratio exceeds 1 by chance: by this over the root of their number at most.
 MAX_CHANCE_EXCESS = 6.0
@@ -28,7 +28,10 @@ ROUNDING_VARIANCE = 1e-18
 
 @dataclass(frozen=True, eq=False)
 class ReferenceMotion:
-    """How measurements at one reference input moved, in units of the spread of the readouts over the samples."""
+    """How measurements at one reference input moved.
+
+    Distances are in units of the spread of the readouts over the samples.
+    """
 
     distance: Floats  # of each measurement from the first, root mean square over the channels
     size: float  # root mean square motion that exceeds the noise
@@ -49,10 +52,12 @@ class ReferenceMotion:
 
 
 def motion_of_reference(reference: Floats, spread: Floats) -> ReferenceMotion | None:
-    """Return the motion of a reference (measurements, channels); `spread` is that of each channel over the samples.
+    """Return the motion of a reference (measurements, channels).
 
-    Neighbouring measurements differ by noise. If the whole run scatters much more than they do, the device moved
-    slowly (von Neumann's ratio). None where no channel changes over the samples.
+    `spread` is the standard deviation of each channel over the samples.
+
+    Neighbouring measurements differ by noise. If the whole run scatters much more than they do, the
+    device moved slowly (von Neumann's ratio). None where no channel changes over the samples.
     """
     usable = (spread > 0) & np.isfinite(reference).all(axis=0)
     if not usable.any():
@@ -78,8 +83,8 @@ def motion_of_reference(reference: Floats, spread: Floats) -> ReferenceMotion | 
 def drift_between_repeats(repeated: Floats, standard_error: float) -> Check | None:
     """Return a warning where the means of the repeats differ by more than the noise allows.
 
-    `repeated` are whitened readouts (inputs, repeats, directions), and `standard_error` is that of the total. The test
-    is Hotelling's T², as an F statistic.
+    `repeated` are whitened readouts (inputs, repeats, directions), and `standard_error` is that of
+    the total. The test is Hotelling's T², as an F statistic.
     """
     from scipy.special import fdtrc
 

@@ -25,25 +25,25 @@ MIN_INPUTS_PER_READOUT = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats:
-    """What repeated measurements tell: the total capacity, and the functions that survive the noise.
+    """The total capacity that repeated measurements tell, and the functions that noise leaves.
 
     Attributes
     ----------
     total, standard_error
-        The total capacity and its standard error. The total may scatter slightly below its lowest possible value when
-        there is only noise; its interval does not.
+        The total capacity and its standard error. The total may scatter slightly below its lowest
+        possible value when there is only noise; its interval does not.
     raw_total
         The total before the correction of its bias.
     eigentasks, mean
-        ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
-        readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise
-        first. The constant is not among them.
+        ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13,
+        041020, 2023) for readouts x (samples, readouts): uncorrelated, of variance 1 in single
+        shots, the one with the least noise first. The constant is not among them.
     signal_fraction
-        The share of that variance which the input explains, hence the capacity of each eigentask, as the sample shows
-        it: within [0, 1], without the correction that `total` has.
+        The share of that variance which the input explains, hence the capacity of each eigentask,
+        as the sample shows it: within [0, 1], without the correction that `total` has.
     rank, maximum
-        How many readouts are linearly independent, and the largest possible total; both with the constant readout if
-        it was asked for.
+        How many readouts are linearly independent, and the largest possible total; both with the
+        constant readout if it was asked for.
     n_readouts
         How many channels change with the input.
     n_repeats, n_repeated, n_inputs
@@ -92,7 +92,13 @@ class Repeats:
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the total, between what the constant alone gives and the rank."""
+        """Return the confidence interval of the total, from what the constant gives to the rank.
+
+        Parameters
+        ----------
+        level
+            The probability with which the interval holds.
+        """
         from scipy.special import stdtrit
 
         quantile = stdtrit(self.n_repeated - 1, 0.5 + require_probability("level", level) / 2)
@@ -110,24 +116,27 @@ def from_repeats(
     weights: ArrayLike | None = None,
     constant: bool = True,
 ) -> Repeats:
-    """Return the total capacity over a complete basis, rank - tr(G⁻¹V), from measurements at the same inputs.
+    """Return the total capacity over a complete basis from measurements at the same inputs.
 
-    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and no inputs are needed.
-    The estimate is corrected for its finite-sample bias, and its standard error includes the choice of the inputs;
-    both assume independent inputs and noise that is independent between repeats.
+    It is rank - tr(G⁻¹V). V is the covariance of the noise, which repeats show, and G that of
+    single shots. No basis and no inputs are needed. The estimate is corrected for its finite-sample
+    bias, and its standard error includes the choice of the inputs; both assume independent inputs
+    and noise that is independent between repeats.
 
     Parameters
     ----------
     x1, x2, *further
-        Readouts (samples, readouts) of two or more measurements, row by row at the same inputs. The capacity
-        is that of a single shot, however many there are.
+        Readouts (samples, readouts) of two or more measurements, row by row at the same inputs. The
+        capacity is that of a single shot, however many there are.
     measured_once
         Readouts at further inputs that were not repeated. They sharpen G; V comes from the repeats.
     weights
-        Of inputs that were drawn from another density than the one in question: the ratio of the two, as from
-        `draw_weighted`, one number per row of x1 and then one per row of `measured_once`.
+        Of inputs that were drawn from another density than the one in question: the ratio of the
+        two, as from `draw_weighted`, one number per row of x1 and then one per row of
+        `measured_once`.
     constant
-        Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate` does.
+        Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate`
+        does.
 
     Returns
     -------
@@ -196,7 +205,7 @@ def from_repeats(
 
 
 def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Floats]:
-    """Read the repeated shots (inputs, repeats, readouts) and the single shots (inputs, readouts), of equal readouts.
+    """Read the repeated shots (inputs, repeats, readouts) and the single shots (inputs, readouts).
 
     A row that is in both would count twice, and pretend to be independent of itself.
     """
@@ -224,7 +233,7 @@ def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Flo
 
 
 def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) -> Iterator[Check]:
-    """Yield warnings of copied repeats, of few inputs, of few repeated ones, and of dependent readouts."""
+    """Yield warnings of copied repeats, of few inputs or repeats, and of dependent readouts."""
     for i, j in combinations(range(repeated.shape[1]), 2):
         if np.array_equal(repeated[:, i], repeated[:, j]):
             yield Check(
@@ -257,7 +266,10 @@ def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) ->
 
 
 def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
-    """Yield notes about channels that never change: the first that is not 0 serves as the constant, others go."""
+    """Yield notes about channels that never change.
+
+    The first of them that is not 0 serves as the constant, and the others are left out.
+    """
     names = {number: table.describe_column(number) for number in dead.tolist()}
     nonzero = [number for number in names if values[number] != 0]
     if constant and nonzero:
@@ -275,11 +287,14 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
 
 
 def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
-    """Return tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by the jackknife over inputs.
+    """Return the noise share tr(G⁻¹V), corrected for its bias, and its standard error.
 
-    In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
-    Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
-    the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
+    Both come from the jackknife over inputs.
+
+    For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell
+    its bias b/N. For Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 +
+    bias/T sums where subtracting, as the jackknife does, stops after the first term; it also keeps
+    the share positive (docs/repeats.md).
     """
     share = float(np.trace(noise))  # not corrected
     if share == 0:
@@ -297,15 +312,16 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
 def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
     """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
-    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
-    N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
+    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights,
+    the inverse of N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one
+    more direction, without noise.
     """
     total_weight = whitened.weights.sum()
     n_repeated = len(whitened.repeated)
     share = np.trace(noise)
 
     def without_each(shots: Floats, weights: Floats, are_repeated: bool) -> Floats:
-        """Return the noise share without each of the inputs of these shots (inputs, repeats, directions)."""
+        """Return the noise share without each input of the shots (inputs, repeats, directions)."""
         n_repeats = shots.shape[1]
         transposed = shots.transpose(0, 2, 1)
         inner = shots @ transposed + constant * weights[:, None, None]  # a a', with the constant

@@ -28,8 +28,8 @@ class Indicator:
     eigenvalues
         Those of Z'Z, largest first, where Z are the readouts in units of their noise.
     n_factors
-        Where IND has its lowest minimum, as in the paper. It is None when IND only rises (IND(0) counts as its start)
-        or falls to the end.
+        Where IND has its lowest minimum, as in the paper. It is None when IND only rises (IND(0)
+        counts as its start) or falls to the end.
     n_samples
         The number of samples.
     checks
@@ -58,7 +58,7 @@ class Indicator:
 
 
 def noise_scale(repeats: ArrayLike) -> Floats:
-    """Return the standard deviation of each readout over repeats (repeats, readouts) at one and the same input.
+    """Return the standard deviation of each readout over repeats at one and the same input.
 
     Parameters
     ----------
@@ -99,25 +99,30 @@ def indicator(
     *,
     repeats: ArrayLike | None = None,
 ) -> Indicator:
-    """Return how many factors the readouts have, by the lowest minimum of Malinowski's indicator function.
+    """Return how many factors the readouts have, by Malinowski's indicator function.
 
-    IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K - kappa)): the
-    paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K. Like theirs, Z is not centred:
-    the mean of the readouts is a factor, as the constant function is a capacity.
+    The number of factors is where the function has its lowest minimum.
 
-    The noise must have the same strength in all readouts, and be independent between them. The last of the
-    factors counts when its eigenvalue exceeds (m + 1)⁵/m⁴ - m times that of the noise, m = K - kappa: about 6, noise
-    included, and 8 when only four readouts are left over. What is weaker is taken for noise.
+    IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K -
+    kappa)): the paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K.
+    Like theirs, Z is not centred: the mean of the readouts is a factor, as the constant function is
+    a capacity.
+
+    The noise must have the same strength in all readouts, and be independent between them. The last
+    of the factors counts when its eigenvalue exceeds (m + 1)⁵/m⁴ - m times that of the noise, m = K
+    - kappa: about 6, noise included, and 8 when only four readouts are left over. What is weaker is
+    taken for noise.
 
     Parameters
     ----------
     x
         Readouts (samples, readouts).
     noise_scale
-        Standard deviation of each readout's noise, by which it is divided; without it x is taken as it is.
+        Standard deviation of each readout's noise, by which it is divided; without it x is taken as
+        it is.
     repeats
-        In its place, readouts (repeats, readouts) at one input: they give the scale, and show whether the noise is
-        correlated between readouts.
+        In its place, readouts (repeats, readouts) at one input: they give the scale, and show
+        whether the noise is correlated between readouts.
 
     Returns
     -------
@@ -168,11 +173,17 @@ def indicator(
         way = "rises from the start" if rises else "falls to the end"
         note = f"IND {way}: it has no minimum between 1 and K - 2 = {n_readouts - 2}."
         notes.append(Check(note, "note"))
-    return Indicator(indicator_function[1:], eigenvalues, n_factors, n_samples, (*warnings, *notes))
+    return Indicator(
+        values=indicator_function[1:],
+        eigenvalues=eigenvalues,
+        n_factors=n_factors,
+        n_samples=n_samples,
+        checks=(*warnings, *notes),
+    )
 
 
 def _lowest_minimum(values: Floats) -> int | None:
-    """Return the place of the lowest minimum inside a sequence of values; None where there is none."""
+    """Return the place of the lowest minimum inside a sequence; None where there is none."""
     steps = np.diff(values)
     is_minimum = (steps[:-1] < 0) & (steps[1:] > 0)
     minima = 1 + np.flatnonzero(is_minimum)
@@ -182,7 +193,7 @@ def _lowest_minimum(values: Floats) -> int | None:
 
 
 def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
-    """Return the noise scale as an array (readouts,), checked; None where neither it nor repeats are given."""
+    """Return the noise scale (readouts,), checked; None where there is none."""
     if repeats is None and scale is None:
         return None
     if repeats is not None and scale is not None:
@@ -190,17 +201,21 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
             "`noise_scale` and `repeats` were both given; repeats alone tell the scale, too."
         )
     name = "noise_scale" if repeats is None else "repeats"
-    checked = noise_scale(repeats) if repeats is not None else np.asarray(scale, dtype=float)
+    if repeats is None:
+        checked = np.asarray(scale, dtype=float)
+    else:
+        checked = noise_scale(repeats)
     if checked.shape != table.shape[1:]:
         shape = checked.shape if repeats is None else np.shape(repeats)
         raise DataError(
             f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same."
         )
-    bad = np.flatnonzero(~(np.isfinite(checked) & (checked > 0)))
-    if len(bad):
-        channel = table.describe_column(int(bad[0]))
+    is_positive = np.isfinite(checked) & (checked > 0)
+    if not is_positive.all():
+        number = int(np.argmin(is_positive))
+        channel = table.describe_column(number)
         raise DataError(
-            f"noise_scale is {checked[bad[0]]} for {channel}; give positive numbers, or leave the channel out."
+            f"noise_scale is {checked[number]} for {channel}; give positive numbers, or leave the channel out."
         )
     return checked
 
@@ -208,7 +223,8 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
 def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
     """Return a warning where the noise is correlated between readouts.
 
-    The test is Schott's (2005): the sum of squared correlations, which is right for fewer repeats than readouts, too.
+    The test is Schott's (2005): the sum of squared correlations, which is right for fewer repeats
+    than readouts, too.
     """
     freedom = len(shots) - 1
     if freedom < MIN_FREEDOM_FOR_CORRELATIONS:
@@ -228,7 +244,7 @@ def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
 
 
 def readouts(source: ArrayLike, name: str) -> Table:
-    """Return the readouts (samples, readouts) as a table that knows their names; complex ones are refused."""
+    """Return readouts (samples, readouts) as a table; complex ones are refused."""
     if getattr(getattr(source, "dtype", None), "kind", "") == "c":
         raise DataError(f"{name} is complex; give what is measured, such as abs({name})**2.")
     return Table(source, name)

@@ -1,4 +1,4 @@
-"""Whitened coordinates of repeated measurements: centred, scaled and decorrelated, in one frame for all shots."""
+"""Whitened readouts of repeated measurements: centred, scaled and decorrelated."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ..typing import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """Coordinates z of every shot, times the root of its input's weight, so that means of products are weighted means.
+    """Whitened readouts z of every shot, times the root of the weight of its input.
 
-    The mean of z z' over the shots of an input, then over the inputs, is 1.
+    So means of products are weighted means. The mean of z z' over the shots of an input, then over
+    the inputs, is 1.
     """
 
     repeated: Floats  # (inputs, repeats, directions)
@@ -33,8 +34,8 @@ def whiten(
 ) -> Whitened:
     """Whiten repeated shots (inputs, repeats, readouts) and single shots (inputs, readouts).
 
-    The shots are centred and scaled before the rank is decided. Without the constant readout, centring would change the
-    space that the readouts span, so only scales are removed then.
+    The shots are centred and scaled before the rank is decided. Without the constant readout,
+    centring would change the space that the readouts span, so only scales are removed then.
     """
     n_repeated, n_repeats, n_readouts = repeated.shape
     if weights is None:
@@ -42,7 +43,8 @@ def whiten(
     else:
         weights = weights / weights[:n_repeated].mean()
 
-    # Powers of two divide without rounding, and keep squares in the range of floating-point numbers.
+    # Powers of two divide without rounding, and keep squares in the range of floating-point
+    # numbers.
     shots = np.vstack([repeated.reshape(-1, n_readouts), single])
     exponent = np.frexp(np.abs(shots).max(axis=0))[1]
     shots = np.ldexp(shots, -exponent)
@@ -56,17 +58,19 @@ def whiten(
         )
 
     # Every input counts by its weight, however often it was measured.
-    share_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
-    share = np.concatenate([share_of_repeated, weights[n_repeated:]])
+    weights_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
+    weights_of_shots = np.concatenate([weights_of_repeated, weights[n_repeated:]])
     columns = shots[:, is_live]
     if constant:
         columns = np.column_stack([np.ones(len(shots)), columns])
     no_targets = np.empty((len(shots), 0))
-    space = span(summarise(columns * np.sqrt(share)[:, None], no_targets, constant))
+    weighted_columns = columns * np.sqrt(weights_of_shots)[:, None]
+    space = span(summarise(weighted_columns, no_targets, constant))
 
-    # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
+    # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets
+    # them back.
     z = (shots[:, is_live] - space.mean) @ space.whitening
-    covariance = (z.T * share) @ z / weights.sum()
+    covariance = (z.T * weights_of_shots) @ z / weights.sum()
     second_round = np.linalg.inv(np.linalg.cholesky(covariance)).T
     z = z @ second_round
     scaled_weights = np.zeros((n_readouts, z.shape[1]))
@@ -87,7 +91,10 @@ def whiten(
 
 
 def noise_covariance(repeated: Floats) -> Floats:
-    """Return the covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    """Return the unbiased covariance of shots around the mean of their input.
+
+    The shots are (inputs, repeats, directions).
+    """
     n_inputs, n_repeats, n_directions = repeated.shape
     deviations = repeated - repeated.mean(axis=1, keepdims=True)
     flat = deviations.reshape(-1, n_directions)

@@ -18,7 +18,6 @@ from ._evidence import square_sums as square_sums
 from ._evidence import summarise_between as summarise_between
 from ._fit import control_sums as control_sums
 from ._fit import iterate_pieces as iterate_pieces
-from ._fit import whitening_from_gram as whitening_from_gram
 from ._methods import DEFAULT_METHOD as DEFAULT_METHOD
 from ._pipeline import find_method as find_method
 from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL

@@ -22,6 +22,7 @@ BYTES_PER_SAMPLE = 10.0
 BYTES_PER_NUMBER = 8.0
 # The smallest memory limit that makes sense.
 MIN_MEMORY_LIMIT = 1_000_000
+# Bytes of each unit that a user may write, in capitals; KB are thousands, KIB powers of two.
 BYTES_PER_UNIT = {
     "": 1,
     "B": 1,

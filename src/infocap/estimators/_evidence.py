@@ -41,8 +41,8 @@ from ._groups import N_GROUPS, count_independent_groups, cut_into_groups
 # Readouts on a device below which square matrices of them go to the processor, which handles small
 # matrices faster than the card.
 MIN_READOUTS_FOR_DEVICE_MATRICES = 256
-# Samples per readout that a summary by sums of products, or the choice of a preconditioner for them,
-# needs.
+# Samples per readout that a summary by sums of products, or the choice of a preconditioner for
+# them, needs.
 MIN_SAMPLES_PER_READOUT_FOR_SUMS = 2
 
 
@@ -113,7 +113,7 @@ class Evidence:
 
     @property
     def fourth_moments(self) -> Floats:
-        """E[y^4] of every target, exactly."""
+        """E[y^4] of every function, exactly."""
         return self.basis.fourth_moments
 
     @cached_property
@@ -123,7 +123,7 @@ class Evidence:
 
     @cached_property
     def coordinates(self) -> Any:
-        """Coordinates of the targets in an orthonormal frame of that space, (rank, terms)."""
+        """Coordinates of the functions along orthonormal directions of it, (rank, terms)."""
         return coordinates(self.whole, self.space)
 
     @cached_property
@@ -134,7 +134,7 @@ class Evidence:
 
     @property
     def readout_weights(self) -> Floats:
-        """W* = G⁻¹R of every target, in units of the channels: (readouts + 1, terms).
+        """W* = G⁻¹R of every function, in units of the channels: (readouts + 1, terms).
 
         The weight of the constant comes first.
         """
@@ -151,7 +151,7 @@ class Evidence:
 
     @cached_property
     def raw(self) -> Floats:
-        """C_N of every target, with the exact E[y²] = 1."""
+        """C_N of every function, with the exact E[y²] = 1."""
         return sum_of_squares(self.coordinates)
 
     @cached_property
@@ -188,12 +188,12 @@ class Evidence:
 
     @cached_property
     def zero_capacity_bound(self) -> Floats:
-        """sqrt(S_N E[y^4]) / N of every target (paper, Prop. 5.3)."""
+        """sqrt(S_N E[y^4]) / N of every function (paper, Prop. 5.3)."""
         return zero_capacity_bound(self.fourth_moments, self.leverage_power, self.n_samples)
 
     @cached_property
     def leverage_bound(self) -> Floats:
-        """mean(leverage y²) / N from the data: the expected C_N of a target without capacity."""
+        """mean(leverage y²) / N from the data: the expected C_N of a function without capacity."""
         sums = self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener))
         return sums / self.n_samples**2
 
@@ -204,8 +204,8 @@ class Evidence:
         return {"mean": self.space.mean, "whitening": to_library_of(whitening, self.coordinates)}
 
     @cached_property
-    def target_power(self) -> Floats:
-        """The sample mean of y² of every target; 1 in expectation."""
+    def mean_squares(self) -> Floats:
+        """The sample mean of y² of every function; 1 in expectation."""
         return self.engine.fold(self.samples, square_sums) / self.n_samples
 
 
@@ -292,7 +292,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
     As many rows are multiplied at a time as stay in the processor's cache.
     """
     step = stop - start if samples.x.on_device else samples.basis.tile_samples
-    gram: Any = 0.0  # is summed up while `project` asks for the tiles
+    gram: Any = 0.0  # It is summed up while `project` asks for the tiles.
 
     def tiles() -> Iterator[tuple[Any, Any]]:
         nonlocal gram
@@ -313,17 +313,17 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
 
 
 def _factor_rows(samples: Samples, start: int, stop: int) -> Summary:
-    """Factor the readouts of some rows, block by block, and project the targets on them."""
+    """Factor the readouts of some rows, block by block, and project the functions on them."""
     summaries = []
     for rows in row_blocks(samples, start, stop):
         readouts = samples.readouts(*rows)
-        targets = samples.targets(*rows)
-        summaries.append(summarise(readouts, targets, samples.constant))
+        functions = samples.function_values(*rows)
+        summaries.append(summarise(readouts, functions, samples.constant))
     return combine(*summaries)
 
 
 def square_sums(samples: Samples, start: int, stop: int) -> Floats:
-    """Return the sum of y² of every target over some rows, (terms,)."""
+    """Return the sum of y² of every function over some rows, (terms,)."""
     u = samples.inputs(start, stop)
     return samples.basis.sum_over_samples(u, samples.sample_weight(start, stop), power=2)
 
@@ -349,7 +349,7 @@ def _leverage_power(samples: Samples, start: int, stop: int, **whitener: Any) ->
 
 
 def _leverage_squares(samples: Samples, start: int, stop: int, **whitener: Any) -> Floats:
-    """Return the sum of leverage times y² of every target over some rows, (terms,)."""
+    """Return the sum of leverage times y² of every function over some rows, (terms,)."""
     (leverage,) = _leverages(samples, start, stop, **whitener)
     weights = samples.sample_weight(start, stop)
     if weights is not None:

@@ -1,8 +1,8 @@
 """The fit of the readouts that serves as a control variate: ridge fits, chosen on held-out rows.
 
-The functions of the inputs that the readouts are fitted by are the *controls*; phi are their values.
-Most of them are *reported functions* y, whose capacities the user asks for; others have higher
-degrees. Readouts z are whitened: their sample covariance is 1.
+The functions of the inputs that the readouts are fitted by are the *controls*; phi are their
+values. Most of them are *reported functions* y, whose capacities the user asks for; others have
+higher degrees. Readouts z are whitened: their sample covariance is 1.
 
 Any fit f = b' phi of the readouts has known means E[y f] and E[f f']; only the residual e = z - f
 has to be averaged over samples. Its mean square for samples left out of the fit is the variance of
@@ -56,7 +56,8 @@ MAX_CONTROLS = 4000
 
 # Standard errors from which on a capacity stands out and has a prior of its own.
 MIN_STANDARD_ERRORS_FOR_OWN_PRIOR = 2.0
-# Prior of a control, relative to the noise of one capacity, below which the second fits leave it out.
+# Prior of a control, relative to the noise of one capacity, below which the second fits leave it
+# out.
 MIN_PRIOR_TO_NOISE = 0.05
 # Least prior, relative to the largest: it bounds the penalties.
 MIN_RELATIVE_PRIOR = 1e-8
@@ -73,6 +74,7 @@ VALUES_PER_PIECE_ON_DEVICE = 250_000_000
 # Rows of a piece at least; fewer would cost more in Python than in the products.
 MIN_ROWS_PER_PIECE = 64
 
+# The held-out rows of a pass that compares no fits.
 NO_HELDOUT_ROWS = np.empty(0, dtype=int)
 # The number of a direction's fit where no fit at all is best.
 NO_FIT = -1
@@ -110,7 +112,7 @@ class HalfFit:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
     fraction: float  # of all samples: one half, unless the number of groups is odd
-    # On the directions that chose each candidate, by its number, (rank, rank).
+    # By the number of a candidate: the projection on the directions that chose it, (rank, rank).
     projections: dict[int, Any]
     coefficients: Any  # b of all readouts, (controls, rank)
 
@@ -274,13 +276,15 @@ class _FitSelection:
             choice = self._choose(residual_products, other_half=1 - half)
             halves.append(self._half_fit(choice, fraction, candidates))
             residual_power += choice.residual_power / (2 * self.z.shape[0])
-            margins += [candidates[k].mean_margin for k in choice.fits if k != NO_FIT]
+            for number in choice.candidate_numbers:
+                if number != NO_FIT:
+                    margins.append(candidates[number].mean_margin)
 
         first, second = halves
         b = first.fraction * first.coefficients + second.fraction * second.coefficients
         phi_f = self.sums.phi_phi @ b  # the sum of phi f'
         # The residuals of a fit are too small by the margins of their samples.
-        mean_margin = float(np.mean(margins or 1.0))
+        mean_margin = float(np.mean(margins)) if margins else 1.0
         first_c = b + (self.sums.phi_z - phi_f) / (self.sums.count * mean_margin)
         # E[f f'] = b'b is known and replaces its sample mean; that of z z' is 1.
         first_gram = to_library_of(np.eye(rank), b) + b.T @ (b - phi_f / self.sums.count)
@@ -333,22 +337,22 @@ class _FitSelection:
         rank = self.sums.phi_z.shape[1]
         rotation = np.eye(rank)
         rotation[self.n_constant :, self.n_constant :] = to_numpy(directions)
-        fits = np.full(rank, NO_FIT)
-        fits[self.n_constant :] = best - 1
-        return _Choice(rotation, fits, float(chosen_power.sum()))
+        candidate_numbers = np.full(rank, NO_FIT)
+        candidate_numbers[self.n_constant :] = best - 1
+        return _Choice(rotation, candidate_numbers, float(chosen_power.sum()))
 
     def _half_fit(self, choice: _Choice, fraction: float, candidates: list[Candidate]) -> HalfFit:
         """Put the fit of one half together from the fits that its directions chose."""
-        rank = len(choice.fits)
+        rank = len(choice.candidate_numbers)
         is_constant = np.arange(rank) < self.n_constant  # which the first control predicts
         b = to_library_of(np.eye(len(self.controls), rank) * is_constant, self.sums.phi_z)
         rotation = to_library_of(choice.rotation, b)
         projections = dict[int, Any]()
-        for k in sorted({NO_FIT, *choice.fits.tolist()}):
-            is_chosen = to_library_of((choice.fits == k) * 1.0, b)
-            projections[k] = (rotation * is_chosen) @ rotation.T
-            if k != NO_FIT:
-                b = b + candidates[k].fit.coefficients @ projections[k]
+        for number in sorted({NO_FIT, *choice.candidate_numbers.tolist()}):
+            is_chosen = to_library_of((choice.candidate_numbers == number) * 1.0, b)
+            projections[number] = (rotation * is_chosen) @ rotation.T
+            if number != NO_FIT:
+                b = b + candidates[number].fit.coefficients @ projections[number]
         return HalfFit(fraction, projections, b)
 
     def weights_from_prior(self, fit: Fit) -> Floats | None:
@@ -371,7 +375,10 @@ class _FitSelection:
         return np.where(is_used, weights, np.inf)
 
     def _prior_by_degree(self, capacity: Floats, stands_out: Any) -> Floats:
-        """Return for each control the mean capacity of those of its degree that do not stand out."""
+        """Return for each control the mean capacity of the faint controls of its degree.
+
+        Faint are those whose own capacity does not stand out of the noise.
+        """
         degrees = self.controls.degrees
         prior = np.empty(len(capacity))
         for degree in np.unique(degrees):
@@ -386,10 +393,10 @@ class _FitSelection:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Directions of the readouts, and the fit that each of them chose."""
+    """Directions of the readouts, and the candidate that each of them chose."""
 
     rotation: Floats  # directions in columns, (rank, rank)
-    fits: Integers  # number of the candidate, NO_FIT for none, (rank,)
+    candidate_numbers: Integers  # of each direction, NO_FIT where no fit is best, (rank,)
     residual_power: float  # sum over the held-out rows and directions
 
 

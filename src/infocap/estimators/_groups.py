@@ -19,6 +19,8 @@ from ..typing import Floats, Integers
 
 # Groups of independent samples: enough to know their scatter to a fifth.
 N_GROUPS = 16
+# Samples that a group has at least.
+MIN_SAMPLES_PER_GROUP = 4
 # Groups where all inputs have a few levels only, so that blocks cannot be recognised.
 N_GROUPS_OF_LEVELS = 8
 # The largest number of blocks of a design that is looked for.
@@ -43,8 +45,6 @@ N_SORTED_POINTS = 16_384
 # squared: at most 0.26 for blocks, with a few rows missing or not, and at least 0.28 for parts of
 # blocks and for independent points (1256 designs).
 MAX_STEP_VARIANCE = 0.27
-# Samples that a group has at least.
-MIN_SAMPLES_PER_GROUP = 4
 # The same, with a margin, for parts of so few samples as blocks have at least: they pass where rows
 # come in the order of the design, and not where that order is random.
 MAX_STEP_VARIANCE_IN_DESIGN_ORDER = 2 * MAX_STEP_VARIANCE
@@ -61,7 +61,7 @@ def count_independent_groups(samples: Samples, engine: Engine) -> int:
     if samples.basis.memory:
         return min(N_STRETCHES, max_groups)
     column = _first_continuous_input(samples.basis)
-    if column is None or n < 4 * MIN_SAMPLES_PER_BLOCK:
+    if column is None or n < MIN_BLOCKS * MIN_SAMPLES_PER_BLOCK:
         return min(N_GROUPS_OF_LEVELS, max_groups)
     n_blocks = _count_blocks(_rows_sorted_by(column, samples, engine), n)
     if n_blocks:
@@ -75,8 +75,8 @@ def _count_blocks(rows: Integers, n: int) -> int:
     `rows` are in the order of one input. In it every one of B blocks has one point among about B
     neighbours, so the steps from one point of a block to the next vary little. Several counts can
     pass this test. Where rows come in the order of the design, parts of a block are of low
-    discrepancy, too, so the smallest count is that of the blocks; in random order they are not, and
-    it is the largest.
+    discrepancy, too, so the smallest count is the number of blocks. Where their order is random,
+    parts of a block are not of low discrepancy, and the largest count is the number of blocks.
     """
     candidates = range(2, min(MAX_BLOCKS, n // MIN_SAMPLES_PER_BLOCK) + 1)
     even_counts = []
@@ -122,8 +122,8 @@ def _rows_sorted_by(column: int, samples: Samples, engine: Engine) -> Integers:
     fraction = min(N_SORTED_POINTS / samples.n_samples, 1.0)
     largest = float(samples.basis.families[column].quantile(np.array([fraction]))[0])
     small_values = engine.fold(samples, partial(_rows_below, column=column, largest=largest))
-    rows = np.concatenate([of_share.rows for of_share in small_values])
-    values = np.concatenate([of_share.values for of_share in small_values])
+    rows = np.concatenate([part.rows for part in small_values])
+    values = np.concatenate([part.values for part in small_values])
     return np.asarray(rows[np.argsort(values)])
 
 

@@ -31,11 +31,14 @@ class Estimate:
     unbiased
         Capacities before any was set to zero or clipped: the centres of the intervals, (terms,).
     coordinates
-        Coordinates of the functions in a frame of the readouts, arrays (rank, terms).
+        Coefficients of the functions along orthonormal directions of the readouts, (rank, terms),
+        whose squares add up to the capacities: one array from all samples, or further ones from
+        the first and the second half of them.
     without_stretches
-        Capacities without each stretch of a sequence, (stretches, terms).
+        Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in
+        turn, (stretches, terms).
     residual_covariance
-        Covariance of what a fit leaves of the readouts, in the same frame, (rank, rank).
+        Covariance of what a fit leaves of the readouts, along the same directions, (rank, rank).
 
     Examples
     --------

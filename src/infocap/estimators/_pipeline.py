@@ -38,6 +38,10 @@ from ._methods import METHODS
 MAX_DAYS = 2.0
 # Fraction of the machine's memory that a job may take; beyond it the machine would begin to swap.
 MAX_FRACTION_OF_MACHINE_MEMORY = 0.8
+# Arrays of a number for every readout and function that a job has at a time at least.
+N_LARGE_ARRAYS = 4
+# Bytes to count for the indices of each function.
+INDEX_BYTES_PER_FUNCTION = 512
 # Bytes that every machine has. For a smaller job the machine is not asked for its memory.
 BYTES_ON_ANY_MACHINE = 1e9
 SECONDS_PER_DAY = 86_400.0
@@ -175,8 +179,7 @@ def _refuse_impossible_job(samples: Samples) -> None:
     n = samples.n_samples
     k = samples.n_columns
     n_terms = len(samples.basis)
-    # Four arrays of readouts and functions, and half a kilobyte for the indices of each function.
-    n_bytes = 8.0 * 4 * k * n_terms + 512.0 * n_terms
+    n_bytes = 8.0 * N_LARGE_ARRAYS * k * n_terms + INDEX_BYTES_PER_FUNCTION * n_terms
     flops_per_second = DEVICE_FLOPS_PER_SECOND if samples.x.on_device else MIN_FLOPS_PER_SECOND
     n_days = 2.0 * n * k * n_terms / flops_per_second / SECONDS_PER_DAY
     too_large = False
@@ -359,7 +362,7 @@ def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> 
 def _coordinates_and_weights(
     evidence: Evidence, estimate: Estimate
 ) -> tuple[tuple[Floats, ...], Floats | None]:
-    """Return coordinates and readout weights W* of the functions, nothing where they are large."""
+    """Return coordinates and readout weights W* of the functions; neither where they are large."""
     n_bytes = N_COORDINATE_ARRAYS * 8 * evidence.rank * len(evidence.raw)
     if n_bytes > MAX_COORDINATE_BYTES:
         return (), None

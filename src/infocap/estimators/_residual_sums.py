@@ -1,8 +1,8 @@
 """The work of the second pass on a range of rows: residuals of the fit, and sums that follow.
 
-The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of them,
-e = z - f the residual, phi are the controls, y the reported functions, W their readout weights.
-Lengths and products of vectors of readouts are taken after whitening by G^-1/2.
+The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of
+them, e = z - f the residual, phi are the controls, y the reported functions, W their readout
+weights. Lengths and products of vectors of readouts are taken after whitening by G^-1/2.
 """
 
 from __future__ import annotations
@@ -103,10 +103,14 @@ def residual_sums(
     edges = job.group_edges - samples.first_row
     middle = len(edges) // 2
     controls = job.fit.controls
-    n_arrays = 2 if job.basis is None else max(len(job.basis) // len(controls), 2)
+    # The values of all controls and of the reported ones are two arrays of the size of phi. Those
+    # of the job's basis may be larger.
+    n_arrays = 2
+    if job.basis is not None:
+        n_arrays = max(n_arrays, len(job.basis) // len(controls))
     rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
     for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
-        for piece in iterate_pieces(samples, first, last, controls, n_arrays, **whitener):
+        for piece in iterate_pieces(samples, first, last, controls, n_arrays=n_arrays, **whitener):
             rows = _rows_of(piece, samples, half, job)
             for group, begin, end in _groups_of(piece, edges):
                 sums_of_rows = _sum_rows(rows.slice_rows(begin, end), job, samples.n_total)
@@ -131,9 +135,9 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
     residual = z - phi.T @ half.coefficients
     e = residual @ half.projections[NO_FIT]
     e_for_errors = e
-    for k in sorted(half.projections.keys() - {NO_FIT}):
-        candidate = job.fit.candidates[k]
-        residual_of_candidate = residual @ half.projections[k]
+    for number in sorted(half.projections.keys() - {NO_FIT}):
+        candidate = job.fit.candidates[number]
+        residual_of_candidate = residual @ half.projections[number]
         margin = candidate.fit.margin(phi)[:, None]
         min_margin = MIN_RELATIVE_MARGIN * candidate.mean_margin
         min_margin_for_errors = MIN_RELATIVE_MARGIN_FOR_ERRORS * candidate.mean_margin
@@ -199,7 +203,7 @@ def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
 
 
 def _sum_influence(rows: _Rows, weights: Any) -> Any:
-    """Return powers of the influence (e·W)(2 rho + e·W) of every reported control, (3, functions)."""
+    """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls)."""
     xp = array_namespace(rows.z)
     # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
     twice_e = 2 * rows.e_for_errors.T

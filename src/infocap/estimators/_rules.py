@@ -30,6 +30,7 @@ MIN_JACKKNIFE_BLOCKS = 4
 # number) before and after, and the order.
 N_SURROGATE_ARRAYS = 17
 
+# What a method computes before it sets anything to zero, from all samples or from a part of them.
 Values = Callable[[Evidence], Floats]
 
 
@@ -150,7 +151,7 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, jackknife: int = 0) -> Estimate
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     require_probability("p", p)
-    normalised = evidence.raw / evidence.target_power
+    normalised = evidence.raw / evidence.mean_squares
     quantile = float(scipy.special.chdtri(evidence.rank, p))
     level = CHI2_SAFETY_FACTOR * quantile / evidence.n_samples
     threshold = np.full_like(normalised, level)
@@ -190,8 +191,8 @@ def surrogate(
             "method 'surrogate' shuffles samples and takes no weights; use another method."
         )
     largest = _largest_of_surrogates(evidence, n_surrogates, seed)
-    normalised = evidence.raw / evidence.target_power
-    threshold = largest / evidence.target_power
+    normalised = evidence.raw / evidence.mean_squares
+    threshold = largest / evidence.mean_squares
     is_above = normalised > threshold * (1 + SURROGATE_ROUNDING)
     capacity = np.where(is_above, normalised, 0.0)
     estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
@@ -212,7 +213,7 @@ def _extrapolated_values(evidence: Evidence) -> Floats:
 
 
 def _check_thresholds(threshold: Floats, further_remedy: str = "") -> tuple[Check, ...]:
-    """Warn where a threshold exceeds 1, which no true capacity can pass."""
+    """Return a warning where a threshold exceeds 1, which no true capacity can pass."""
     n_above = int(np.sum(threshold > 1 + THRESHOLD_ROUNDING))
     if n_above == 0:
         return ()
@@ -272,7 +273,7 @@ def _with_jackknife(
         powers = np.array(evidence.engine.fold(evidence.samples, square_sums, edges=edges))
         n_without = evidence.n_samples - np.diff(edges)
         without_block *= n_without[:, None] / (powers.sum(axis=0) - powers)
-        unbiased = unbiased / evidence.target_power
+        unbiased = unbiased / evidence.mean_squares
     totals = without_block[:, estimate.capacity > 0].sum(axis=1)
     return replace(
         estimate,

@@ -73,7 +73,7 @@ def run_second_pass(evidence: Evidence, fit: Fit, group_edges: Integers) -> Pass
     If memory does not allow for all functions at a time, the pass is made for some after others.
     """
     n_terms = len(fit.positions)
-    step = _functions_per_pass(evidence, n_groups=len(group_edges))
+    step = _functions_per_pass(evidence, n_groups=len(group_edges) - 1)
     results = []
     for first in range(0, n_terms, step):
         functions = slice(first, min(first + step, n_terms))
@@ -101,12 +101,12 @@ def _pass_for_functions(
     by_group = evidence.engine.fold(evidence.samples, sum_residuals, add_groups)
     groups = [reported.sums_of(by_group[number]) for number in sorted(by_group)]
     middle = len(group_edges) // 2  # the groups before it are the first half of the samples
-    halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
-    whole = halves[0] + halves[1]
+    sums_of_halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
+    whole = sums_of_halves[0] + sums_of_halves[1]
 
     # Coefficients and Gram matrix: E[y f] and E[f f'], which are known, and means of what the
     # residuals add. E[y f] is the mean over fits without each sample, hence the change by refits.
-    refit = _solve_refit(fit, [half.phi_e for half in halves])
+    refit = _solve_refit(fit, [half.phi_e for half in sums_of_halves])
     known_c = rows_at(fit.coefficients - refit.of_own_half / n, reported.positions)
     known_gram = sum(
         half.fraction * (half.coefficients.T @ half.coefficients) for half in fit.halves
@@ -123,13 +123,15 @@ def _pass_for_functions(
         widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
         variance = np.maximum(variance, widening * serial_variance)
 
-    scatter = _scatter_between(groups, whole, c, gram, whitening)
-    half_scatter = _scatter_between(halves, whole, c, gram, whitening)
-    # When a half of the samples changes the fit by db, it changes N c by (N - A) db beside y e.
-    refitted_y_e = [
-        half.y_e + rows_at(n * change - fit.phi_phi @ change, reported.positions)
-        for half, change in zip(halves, refit.of_mean_fit, strict=True)
-    ]
+    estimate = {"c": c, "gram": gram, "whitening": whitening}
+    scatter = _scatter_between(groups, whole, **estimate)
+    half_scatter = _scatter_between(sums_of_halves, whole, **estimate)
+    # When a half of the samples changes the fit by db, it changes N c by (N - A) db beside y e,
+    # where A is the sum of phi phi'.
+    refitted_y_e = []
+    for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
+        change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
+        refitted_y_e.append(half.y_e + change_of_c)
     z_power_2, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
     return PassResults(
         white_coefficients=c @ whitening,
@@ -139,8 +141,8 @@ def _pass_for_functions(
         group_covariance=scatter.covariance,
         jackknife_totals=scatter.jackknife_totals,
         half_totals=half_scatter.jackknife_totals[::-1],  # without the second half comes last
-        fixed_fit_change=_squared_difference(halves[0].y_e, halves[1].y_e, whitening),
-        refitted_change=_squared_difference(refitted_y_e[0], refitted_y_e[1], whitening),
+        fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
+        refitted_change=_squared_difference(refitted_y_e, whitening),
         residual_covariance=residual_covariance,
         leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
@@ -177,7 +179,7 @@ class _ReportedFunctions:
         """Return what the work on a range of rows needs."""
         is_control = self.positions >= 0
         return SecondPassJob(
-            fit=_without_what_is_not_sent(fit),
+            fit=_fit_for_workers(fit),
             positions=self.positions[is_control],
             weights=rows_at(self.weights, np.flatnonzero(is_control)),
             basis=self.basis,
@@ -229,13 +231,13 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
     )
 
 
-def _without_what_is_not_sent(fit: Fit) -> Fit:
-    """Leave out what the second pass does not use, so that it need not travel to workers."""
+def _fit_for_workers(fit: Fit) -> Fit:
+    """Return the fit without what the second pass does not use, which need not travel."""
     first, second = fit.halves
     used = first.projections.keys() | second.projections.keys()
-    candidates: Any = [
-        candidate if number in used else None for number, candidate in enumerate(fit.candidates)
-    ]
+    candidates: list[Any] = [None] * len(fit.candidates)
+    for number in used - {NO_FIT}:
+        candidates[number] = fit.candidates[number]
     return replace(fit, candidates=candidates, coefficients=None, first_c=None, phi_phi=None)
 
 
@@ -289,7 +291,7 @@ def _serial_bias_and_variance(
 
 
 @dataclass(frozen=True, eq=False)
-class GroupScatter:
+class _GroupScatter:
     """How the coefficients c = E[y z] vary between groups of samples (group jackknife)."""
 
     variance: Floats  # of each function's white coefficients between groups, (terms,)
@@ -298,8 +300,8 @@ class GroupScatter:
 
 
 def _scatter_between(
-    groups: list[_GroupSums], whole: _GroupSums, c: Any, gram: Any, whitening: Any
-) -> GroupScatter:
+    groups: list[_GroupSums], whole: _GroupSums, *, c: Any, gram: Any, whitening: Any
+) -> _GroupScatter:
     """Compare groups with each other, and leave out each in turn."""
     xp = array_namespace(c)
     n_groups = len(groups)
@@ -328,7 +330,7 @@ def _scatter_between(
     # The sum of c'G^-1c over all functions is the trace of G^-1 times the sum of c c'.
     projections = xp.linalg.solve(xp.stack(grams_without), xp.stack(squares_without))
     totals = xp.linalg.trace(projections) - xp.stack(biases_without)
-    return GroupScatter(
+    return _GroupScatter(
         variance=to_numpy(variance) / (n_groups - 1),
         covariance=to_numpy(covariance),
         jackknife_totals=to_numpy(totals),
@@ -337,7 +339,10 @@ def _scatter_between(
 
 @dataclass(frozen=True, eq=False)
 class _Refit:
-    """By how much samples change the coefficients of a re-estimated fit, (A + P)^-1 phi e'."""
+    """By how much samples change the coefficients of a re-estimated fit, (A + P)^-1 phi e'.
+
+    Here A is the sum of phi phi' over all samples, and P the diagonal matrix of ridge penalties.
+    """
 
     of_mean_fit: list[Any]  # what each half changes in the mean of both fits, (controls, rank)
     of_own_half: Any  # what each half changes in its own fit, summed over both, (controls, rank)
@@ -349,19 +354,22 @@ def _solve_refit(fit: Fit, phi_e_of_halves: list[Any]) -> _Refit:
     of_mean_fit = [0.0 * phi_e for phi_e in phi_e_of_halves]
     of_own_half = 0.0 * phi_e_of_halves[0]
     no_projection = 0.0 * fit.first_gram
-    for k in sorted((first.projections | second.projections).keys() - {NO_FIT}):
-        projections = [half.projections.get(k, no_projection) for half in fit.halves]
+    for number in sorted((first.projections | second.projections).keys() - {NO_FIT}):
+        ridge = fit.candidates[number].fit
+        projections = [half.projections.get(number, no_projection) for half in fit.halves]
         mean_projection = first.fraction * projections[0] + second.fraction * projections[1]
-        for half, phi_e in enumerate(phi_e_of_halves):
-            change = fit.candidates[k].fit.solve(phi_e)
-            of_mean_fit[half] = of_mean_fit[half] + change @ mean_projection
-            of_own_half = of_own_half + change @ projections[half]
+        for place, phi_e in enumerate(phi_e_of_halves):  # 0 is the first half
+            change = ridge.solve(phi_e)
+            of_mean_fit[place] = of_mean_fit[place] + change @ mean_projection
+            of_own_half = of_own_half + change @ projections[place]
     return _Refit(of_mean_fit, of_own_half)
 
 
-def _squared_difference(first: Any, second: Any, whitening: Any) -> float:
+def _squared_difference(arrays: list[Any], whitening: Any) -> float:
     """Return the sum of squares of the difference of two arrays (terms, rank), after whitening."""
-    return float(array_namespace(whitening).sum(((first - second) @ whitening) ** 2))
+    first, second = arrays
+    difference = (first - second) @ whitening
+    return float(array_namespace(whitening).sum(difference**2))
 
 
 def _join_functions(results: list[PassResults]) -> PassResults:

@@ -51,8 +51,8 @@ CONTROLS_PER_FUNCTION = 2
 # Products of samples and squared controls beyond which the fit takes minutes, and the bias is small
 # against the rest: then a few further controls tell whether the window is too short.
 MAX_FIT_OPERATIONS = 5e10
-# Bytes of the sums of all stretches that are kept together. With more, the samples are gone through a
-# second time, stretch by stretch.
+# Bytes of the sums of all stretches that are kept together. With more, the samples are gone through
+# a second time, stretch by stretch.
 MAX_BYTES_OF_STRETCH_SUMS = 500_000_000
 # Fraction of the memory limit, where there is one, that these sums may take.
 MEMORY_FRACTION_OF_STRETCH_SUMS = 1 / 4
@@ -64,8 +64,8 @@ MIN_STRETCH_TO_MEMORY = 2
 # which the device is not the same all the time: at most 1.5 in the systems of
 # benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 MAX_STRETCH_SCATTER = 2.0
-# Standard errors, and fraction of the total, from which on capacity beyond the delays of the basis is
-# worth a warning.
+# Standard errors, and fraction of the total, from which on capacity beyond the delays of the basis
+# is worth a warning.
 MIN_STANDARD_ERRORS_BEYOND = 4.0
 MIN_FRACTION_BEYOND = 0.01
 
@@ -95,6 +95,30 @@ class StretchFits:
 
     of_all: LeastSquares
     without: list[LeastSquares]
+
+
+@dataclass(frozen=True, eq=False)
+class _StretchCapacities:
+    """Capacities of the controls from all samples, and without each stretch (jackknife).
+
+    The noise of a fit falls as 1 / (N - M) for N samples and M controls. So capacities change more
+    when samples are left out than those of a jackknife, which go with 1 / N.
+    """
+
+    of_all: Floats  # (controls,)
+    without: Floats  # (stretches, controls)
+    free_fraction: float  # 1 - M / N
+
+    def corrected(self) -> Floats:
+        """Return the capacities without their bias, (controls,)."""
+        change = self.of_all - self.without.mean(axis=0)
+        return self.of_all + (len(self.without) * self.free_fraction - 1) * change
+
+    def standard_error(self) -> Floats:
+        """Return the standard errors to first order, (controls,)."""
+        n_stretches = len(self.without)
+        scale = student_widening(n_stretches) * np.sqrt(n_stretches - 1)
+        return scale * np.sqrt(self.free_fraction) * self.without.std(axis=0)
 
 
 def fit_least_squares(sums: ControlSums) -> LeastSquares | None:
@@ -156,20 +180,21 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     tell what a longer window would hold. None where samples are too few for least squares.
     """
     controls = _choose_sequence_controls(evidence)
-    fits = None if controls is None else fit_without_stretches(evidence, controls)
-    if controls is None or fits is None:
+    if controls is None:
+        return None
+    fits = fit_without_stretches(evidence, controls)
+    if fits is None:
         return None
     reported = evidence.basis.positions_in(controls)
     further = np.setdiff1d(np.arange(len(controls)), reported)
 
-    # Capacities of all samples and without each stretch, corrected by the jackknife. Noise of a fit
-    # falls as 1 / (N - M) for M controls: so much more than 1 / N do samples left out change.
-    n_stretches = len(fits.without)
-    free_fraction = 1 - len(controls) / evidence.n_samples
-    capacity = fits.of_all.capacities()
-    capacity_without = np.array([fit.capacities() for fit in fits.without])
-    change = capacity - capacity_without.mean(axis=0)
-    corrected = capacity + (n_stretches * free_fraction - 1) * change
+    capacities = _StretchCapacities(
+        of_all=fits.of_all.capacities(),
+        without=np.array([fit.capacities() for fit in fits.without]),
+        free_fraction=1 - len(controls) / evidence.n_samples,
+    )
+    capacity = capacities.of_all[reported]
+    corrected = capacities.corrected()
     unbiased = corrected[reported]
 
     whitening = fits.of_all.whitening
@@ -177,15 +202,13 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     n_directions = effective_directions(covariance)
     null = _null_capacities(evidence, controls, fits.of_all)[reported]
     p_value = scipy.special.chdtrc(
-        n_directions, n_directions * capacity[reported] / np.maximum(null, SMALLEST_DIVISOR)
+        n_directions, n_directions * capacity / np.maximum(null, SMALLEST_DIVISOR)
     )
 
-    spread = capacity_without[:, reported].std(axis=0)
-    scale = student_widening(n_stretches) * np.sqrt(n_stretches - 1)
-    first_order = scale * np.sqrt(free_fraction) * spread
     # Squares of noise scatter about their mean: what the jackknife sees of that is too little near
     # zero.
-    second_order = 2 * np.abs(capacity[reported] - unbiased) * null / n_directions
+    first_order = capacities.standard_error()[reported]
+    second_order = 2 * np.abs(capacity - unbiased) * null / n_directions
     error = np.sqrt(first_order**2 + second_order)
     if evidence.samples.constant:
         unbiased[0] = 1.0
@@ -194,8 +217,8 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > CAPACITY_ROUNDING)
 
     capacity_beyond = float(corrected[further].sum())
-    error_beyond = jackknife_error_of_stretches(capacity_without[:, further].sum(axis=1))
-    totals_without = capacity_without[:, reported].sum(axis=1)
+    error_beyond = jackknife_error_of_stretches(capacities.without[:, further].sum(axis=1))
+    without_stretches = capacities.without[:, reported]
     checks = [
         *short_stretches(evidence),
         *_short_window(unbiased, capacity_beyond, error_beyond),
@@ -207,11 +230,11 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
         standard_error=error,
         p_value=p_value,
         total=float(np.clip(unbiased.sum(), 0.0, evidence.rank)),
-        total_standard_error=jackknife_error_of_stretches(totals_without),
+        total_standard_error=jackknife_error_of_stretches(without_stretches.sum(axis=1)),
         checks=tuple(checks),
         coordinates=((fits.of_all.c @ whitening)[reported].T,),
         residual_covariance=covariance,
-        without_stretches=capacity_without[:, reported],
+        without_stretches=without_stretches,
     )
 
 

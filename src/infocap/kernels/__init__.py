@@ -1,4 +1,4 @@
-"""Numerical steps on arrays alone: summaries of samples, ridge fits, and statistics of capacities."""
+"""Numerical steps on arrays alone: summaries of samples, ridge fits, statistics of capacities."""
 
 from ._moments import (
     MAX_CONDITION_OF_PRODUCTS,

@@ -19,8 +19,8 @@ import numpy as np
 from .._arrays import array_namespace, cholesky, invert_triangle, to_library_of, to_numpy
 from ._projection import Summary
 
-# Smallest pivot of unit columns for which a preconditioner is made: the squared condition number then
-# leaves 8 digits, enough for readouts that need to be nearly uncorrelated only.
+# Smallest pivot of unit columns for which a preconditioner is made: the squared condition number
+# then leaves 8 digits, enough for readouts that need to be nearly uncorrelated only.
 MIN_PIVOT_TO_PRECONDITION = 1e-4
 # Condition number whose square costs less than 1e-11 in the capacities.
 MAX_CONDITION_OF_PRODUCTS = 300.0

@@ -62,8 +62,8 @@ def combine(*summaries: Summary) -> Summary:
 
 
 def _combine_two(a: Summary, b: Summary) -> Summary:
-    # [a.triangle; b.triangle] = q @ triangle. The rows of q that belong to a turn a's projection, and
-    # those that belong to b turn b's.
+    # [a.triangle; b.triangle] = q @ triangle. The rows of q that belong to a turn a's projection,
+    # and those that belong to b turn b's.
     q, triangle = np.linalg.qr(np.vstack([a.triangle, b.triangle]))
     n_rows_of_a = len(a.triangle)
     q_of_a = to_library_of(q[:n_rows_of_a], a.projection)
@@ -74,14 +74,14 @@ def _combine_two(a: Summary, b: Summary) -> Summary:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """The space that centred readouts span: an orthonormal frame of it, and how to get there.
+    """The space that centred readouts span: orthonormal directions in it, and how to get there.
 
     The constant is not among the readouts here.
     """
 
-    frame: Floats | None  # orthonormal directions, in terms of q, (readouts, rank); None: q itself
-    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum of
-    # squares 1 over the samples, (readouts, rank); it may be on a device.
+    directions: Floats | None  # orthonormal, in terms of q, (readouts, rank); None: q itself
+    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum
+    # of squares 1 over the samples, (readouts, rank); it may be on a device.
     whitening: Any
     mean: Floats  # of the readouts, (readouts,)
 
@@ -111,10 +111,10 @@ def span(summary: Summary) -> Span:
     inverse = _inverse_of_clear_triangle(scaled)
     if inverse is not None:
         return Span(None, inverse / norms[:, None], mean)
-    frame, singular_values, directions = np.linalg.svd(scaled, full_matrices=False)
+    directions, singular_values, right_vectors = np.linalg.svd(scaled, full_matrices=False)
     rank = _numerical_rank(singular_values)
-    whitening = directions[:rank].T / singular_values[:rank] / norms[:, None]
-    return Span(frame[:, :rank], whitening, mean)
+    whitening = right_vectors[:rank].T / singular_values[:rank] / norms[:, None]
+    return Span(directions[:, :rank], whitening, mean)
 
 
 def _inverse_of_clear_triangle(scaled: Floats) -> Floats | None:
@@ -135,16 +135,18 @@ def _numerical_rank(singular_values: Floats) -> int:
 
 
 def coordinates(summary: Summary, space: Span) -> Any:
-    """Return the targets' coordinates in an orthonormal frame of the readouts' space.
+    """Return the targets' coordinates along orthonormal directions of the readouts' space.
 
-    The shape is (rank, terms). Squares of coordinates, summed over the frame, are the capacities.
+    The shape is (rank, terms). Squares of coordinates, summed over the directions, are the
+    capacities.
     """
     projection = summary.projection
-    if space.frame is not None:
+    if space.directions is not None:
         n_constant = int(summary.constant)
-        along_frame = to_library_of(space.frame.T, projection) @ projection[n_constant:, :]
+        directions = to_library_of(space.directions.T, projection)
+        along_directions = directions @ projection[n_constant:, :]
         xp = array_namespace(projection)
-        projection = xp.concat([projection[:n_constant, :], along_frame], axis=0)
+        projection = xp.concat([projection[:n_constant, :], along_directions], axis=0)
     return projection / float(np.sqrt(summary.n_samples))
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from .._arrays import array_namespace, cholesky, solve_triangle, take_rows, to_library_of, to_numpy
 from ..typing import Floats, Integers
 
-# Fraction of a control's square that must be independent of the controls before it; less is rounding.
+# Fraction of a control's square that must be independent of the controls before it; less is
+# rounding.
 MIN_INDEPENDENT_FRACTION = 1e-10
 # Leverages above this are computed exactly, smaller ones from random signs, with a relative error
 # of sqrt(2 / number of sign vectors).

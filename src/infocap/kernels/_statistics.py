@@ -80,7 +80,9 @@ def student_widening(n_groups: int) -> float:
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(n_groups - 1, 0.975)) / NORMAL_HALF_WIDTH
+    # A 95 % interval leaves 2.5 % on either side.
+    student_half_width = float(stdtrit(n_groups - 1, 0.975))
+    return student_half_width / NORMAL_HALF_WIDTH
 
 
 def jackknife_error_of_stretches(without: Floats) -> float:

@@ -21,9 +21,9 @@ from ._style import (
     MIN_FONT_SIZE,
     axes_in_style,
     degree_axis,
-    settle,
+    lay_out,
     size_in_points,
-    stack,
+    stacked_bars,
     tick_step,
     unreliable_total,
 )
@@ -117,7 +117,7 @@ def capacity_matrix(
                 scale, ax=ax, label="capacity", ticks=ticks, pad=0.03, fraction=0.046
             )
             drawn_scale.solids.set(rasterized=False, edgecolor="face")
-        settle(ax)
+        lay_out(ax)
         ax.set_xticks(columns[:: tick_step(ax, n_columns)])
         ax.set_yticks(rows[:: tick_step(ax, n_rows)])
         if total:
@@ -126,7 +126,7 @@ def capacity_matrix(
 
 
 def index_names(result: CapacityResult) -> list[str]:
-    """Return the labels of the axes of the matrix: what is counted, of which input, in which unit."""
+    """Return the labels of the axes of the matrix: what is counted, the input, its range."""
     labels = []
     for number, family in enumerate(result.basis.families, start=1):
         name, unit = name_and_unit(family.variable)
@@ -146,7 +146,7 @@ def index_names(result: CapacityResult) -> list[str]:
 
 
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
-    """Draw capacity by total degree, stacked by the number of variables, with the sum above each bar.
+    """Draw capacity by total degree, stacked by number of variables, with the sum above each bar.
 
     The constant function has a colour of its own. Results with standard errors get error bars: the
     root of the sum of squares over a degree.
@@ -172,14 +172,14 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     errors = errors_by_degree(result)
     degrees = table.index.to_numpy()
     with axes_in_style(ax) as ax:
-        sums = stack(ax, table, (CONSTANT_COLOUR, *COLOURS), DEGREE_BAR_WIDTH)
+        sums = stacked_bars(ax, table, (CONSTANT_COLOUR, *COLOURS), DEGREE_BAR_WIDTH)
         tops = sums
         if errors is not None:
             ax.errorbar(degrees, sums, errors, **ERROR_BARS)
             tops = sums + np.nan_to_num(errors)
         legend_in_one_row = _draw_legend(ax)
         ax.set(xlabel="total degree", ylabel="capacity")
-        settle(ax)
+        lay_out(ax)
         degree_axis(ax, degrees)
         share_above = _write_sums(ax, sums, tops)
         # The axis ends where the highest sum has room above its bar.

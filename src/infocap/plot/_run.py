@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..recording import Recording
 from ..result import CapacityResult, Factors
 from ..typing import Floats
-from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes_in_style, unreliable_total
+from ._style import COLOURS, COMPARISON_COLOUR, DOUBLE_MM, DOUBT, axes_in_style, unreliable_total
 
 # Points of a curve that get a marker; more would merge into a thick line.
 MAX_MARKERS = 100
@@ -80,7 +80,12 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
             markersize=3.5,
             markerfacecolor=fill,
         )
-        ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
+        ax.axhline(
+            result.maximum,
+            color=COMPARISON_COLOUR,
+            linestyle="--",
+            label=f"maximum, {result.maximum}",
+        )
         limit = result.noise_limited_total
         if limit is not None:
             label = f"what noise allows, {short(limit, result.maximum)}"
@@ -97,7 +102,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
 
 
 def _draw_interval(ax: Axes, n_samples: Floats, totals: Floats, half_width: Floats) -> None:
-    """Draw a band where every point has an interval, and bars at the points that have one otherwise."""
+    """Draw intervals: a band where every point has one, else bars at the points that have one."""
     has_interval = np.isfinite(half_width)
     label = "95 % interval"
     if has_interval.all():
@@ -160,7 +165,7 @@ def indicator(source: CapacityResult | Factors | Indicator, ax: Axes | None = No
         )
         n_factors = factors.n_factors
         if n_factors is not None:
-            ax.axvline(n_factors, color=SOFT, linestyle="--", linewidth=0.9)
+            ax.axvline(n_factors, color=COMPARISON_COLOUR, linestyle="--", linewidth=0.9)
             ax.plot(n_factors, values[n_factors - 1], "o", color=COLOURS[5], markersize=5)
             ax.text(
                 n_factors,
@@ -237,7 +242,7 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
             marker=_marker(len(time)),
             markersize=2.5,
         )
-        ax.axhline(noise_distance, color=SOFT, linestyle="--", label="noise alone")
+        ax.axhline(noise_distance, color=COMPARISON_COLOUR, linestyle="--", label="noise alone")
         ax.set_ylim(0, 1.12 * max(*distance, noise_distance, 1e-6))
         ax.set(xlabel=time_label, ylabel="moved by (% of spread)")
         ax.legend(**LEGEND_ABOVE)

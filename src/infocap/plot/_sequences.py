@@ -14,7 +14,7 @@ from ..basis import FUNCTION, INPUT, DelayedBasis
 from ..errors import ParameterError
 from ..result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, ERROR_BARS, GREY, SOFT, axes_in_style, stack
+from ._style import COLOURS, COMPARISON_COLOUR, ERROR_BARS, GREY, axes_in_style, stacked_bars
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
@@ -137,7 +137,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         ]
         table = pd.DataFrame(sums_by_degree).fillna(0.0)
         table = table.loc[:, 1:].rename(columns="degree {}".format)
-        totals = stack(ax, table, COLOURS, 0.8)
+        totals = stacked_bars(ax, table, COLOURS, 0.8)
         errors = [result.total_standard_error for result in result_list]
         if None not in errors:
             ax.errorbar(places, totals, np.array(errors, dtype=float), **ERROR_BARS)
@@ -146,7 +146,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
             ranks,
             places - 0.5,
             places + 0.5,
-            color=SOFT,
+            color=COMPARISON_COLOUR,
             linestyle="--",
             label="rank of the readouts",
         )
@@ -239,7 +239,7 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """
     table = result.by_delay().rename(columns="degree {}".format)
     with axes_in_style(ax) as ax:
-        sums = stack(ax, table, COLOURS, 1.0)
+        sums = stacked_bars(ax, table, COLOURS, 1.0)
         ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
         ax.set(xlabel="largest delay", ylabel="capacity")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -1,4 +1,4 @@
-"""The look of all figures: sizes for print, and colours that colour-blind readers can tell apart."""
+"""The look of all figures: sizes for print, and colours for colour-blind readers, too."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ CONSTANT_COLOUR = "#8e979f"
 # Cells of a matrix that are not in the basis.
 GREY = "#d0d0d0"
 # Lines with which others are compared.
-SOFT = "#565f69"
+COMPARISON_COLOUR = "#565f69"
 # Standard errors on bars.
 ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.8, "capsize": 2}
 
@@ -156,7 +156,7 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     return textwrap.fill(total_and_reason, n_letters)
 
 
-def settle(ax: Axes) -> None:
+def lay_out(ax: Axes) -> None:
     """Lay out a figure of one picture, so that its axes have their final size."""
     figure: Any = ax.get_figure(root=True)
     if len(figure.axes) <= 2:  # one picture, perhaps with its colour bar
@@ -181,7 +181,7 @@ def tick_step(ax: Axes, count: int) -> int:
     return count
 
 
-def stack(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
+def stacked_bars(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
     """Draw the columns of a table as stacked bars over its rows; return the sums of the rows."""
     sums = np.zeros(len(table))
     for name, colour in zip(table.columns, cycle(colours), strict=False):

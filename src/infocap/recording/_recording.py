@@ -132,10 +132,10 @@ class Recording:
                 for dimension, size in zip(dimensions, shape, strict=True):
                     agrees = agrees and sizes.setdefault(dimension, size) == size
             if not agrees:
-                needed = [
-                    f"{sizes[dimension]} {dimension}s" if dimension in sizes else dimension
-                    for dimension in dimensions
-                ]
+                needed = []
+                for dimension in dimensions:
+                    is_known = dimension in sizes
+                    needed.append(f"{sizes[dimension]} {dimension}s" if is_known else dimension)
                 raise DataError(
                     f"{name} has shape {shape}; a recording needs ({', '.join(needed)})."
                 )
@@ -203,9 +203,8 @@ def _planned_names(plan: dict[str, Any], n_inputs: int) -> tuple[str, ...]:
     with suppress(KeyError, TypeError, ValueError):
         families = find_families(plan["family"], n_inputs)
         if any(family.variable for family in families):
-            return tuple(
-                family.variable or f"u{number}" for number, family in enumerate(families, 1)
-            )
+            names = [family.variable or f"u{number}" for number, family in enumerate(families, 1)]
+            return tuple(names)
     return ()
 
 

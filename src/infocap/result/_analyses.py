@@ -1,4 +1,4 @@
-"""What a recording tells besides capacities: the growth of the total, factors above the noise, drift of a reference."""
+"""What a recording tells besides capacities: growth, factors above the noise, and drift."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -12,11 +12,19 @@ LARGEST_NUMBER = 1e99
 
 @dataclass(frozen=True)
 class Growth:
-    """The total that the method gives for the rows measured first, and last the total of all rows."""
+    """The total that the method gives for the rows measured first, and last the total of all rows.
+
+    Attributes
+    ----------
+    n_samples
+        How many rows each total comes from, ascending.
+    total, standard_error
+        The totals and their standard errors, which are None where the method gives none.
+    """
 
     n_samples: tuple[int, ...]
     total: tuple[float, ...]
-    standard_error: tuple[float, ...] | None  # None where the method gives no error bars
+    standard_error: tuple[float, ...] | None
 
     def __post_init__(self) -> None:
         columns = [self.n_samples, self.total]
@@ -28,10 +36,22 @@ class Growth:
 
 @dataclass(frozen=True)
 class Factors:
-    """Malinowski's indicator function of the readouts, or the reason why there is none."""
+    """Malinowski's indicator function of the readouts, or the reason why there is none.
 
-    n_repeats: int  # measurements at one constant input, which tell the noise
-    n_factors: int | None = None  # None where the indicator has no minimum
+    Attributes
+    ----------
+    n_repeats
+        The number of measurements at one constant input, which tell the noise.
+    n_factors
+        Where the indicator function has its minimum; None where it has none.
+    values
+        The indicator function for 1, 2, ... factors.
+    problem
+        Why there is no indicator function, or None.
+    """
+
+    n_repeats: int
+    n_factors: int | None = None
     values: tuple[float, ...] = ()
     problem: str | None = None
 
@@ -45,14 +65,26 @@ class Factors:
 
 @dataclass(frozen=True)
 class Drift:
-    """How far the reference measurement moved, in units of the standard deviation of the readouts."""
+    """How far the reference measurement moved, in units of the standard deviation of the readouts.
+
+    Attributes
+    ----------
+    time, clock
+        When each measurement was made, from the first on: seconds where `clock` is ``"s"``, or only
+        the order of the measurements where it is ``"order"``.
+    distance
+        How far each measurement is from the first.
+    size
+        The root mean square motion that is more than noise.
+    noise
+        The standard deviation of the noise of single measurements.
+    """
 
     time: tuple[float, ...]
-    # "s" where times were recorded, "order" where only the order of measurements is known.
     clock: str
-    distance: tuple[float, ...]  # of each measurement from the first
-    size: float  # root mean square of what is more than noise
-    noise: float  # standard deviation of the noise of single measurements
+    distance: tuple[float, ...]
+    size: float
+    noise: float
 
     def __post_init__(self) -> None:
         sound = _are_equally_long_numbers(self.time, self.distance)
@@ -60,7 +92,7 @@ class Drift:
 
 
 def _are_equally_long_numbers(*columns: Any) -> bool:
-    """Return whether all columns are equally long, hold something, and hold nothing but finite numbers."""
+    """Return whether all columns are equally long, not empty, and hold finite numbers alone."""
     for column in columns:
         for value in column:
             if not isinstance(value, Real) or not abs(float(value)) < LARGEST_NUMBER:

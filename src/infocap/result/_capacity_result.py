@@ -1,4 +1,4 @@
-"""The result of an estimation: capacities, their total, how they were found, and the ways to look at them."""
+"""The result of an estimation: capacities, how they were found, and the ways to look at them."""
 
 from __future__ import annotations
 
@@ -50,15 +50,18 @@ class CapacityResult:
     checks
         Every warning raised and everything that was put right.
     unbiased
-        Capacities before anything is set to zero or clipped, the centres of the intervals, (terms,).
+        Capacities before anything is set to zero or clipped, the centres of the intervals,
+        (terms,).
     noise_limited_total, noise_limited_standard_error
         The total over a complete basis that noise allows, from repeats, and its standard error.
     coordinates, residual_covariance
-        What `capacity_of` needs. The functions in a frame of the readouts' space, each (rank, terms), from all samples,
-        the first and the second half of them. A method that fits the readouts gives those of all samples alone, and
-        the covariance there of what the fit left (rank, rank).
+        What `capacity_of` needs. The coefficients of the functions along orthonormal directions of
+        the readouts, each (rank, terms), from all samples, the first and the second half of them. A
+        method that fits the readouts gives those of all samples alone, and the covariance along the
+        same directions of what the fit left, (rank, rank).
     without_stretches
-        Capacities without each stretch of a sequence, (stretches, terms).
+        Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in
+        turn, (stretches, terms).
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
@@ -145,18 +148,24 @@ class CapacityResult:
 
     @property
     def notes(self) -> tuple[Check, ...]:
-        """The checks that say what was put right without harm, such as dead channels that were left out."""
+        """The checks that say what was put right without harm.
+
+        An example are dead channels that were left out.
+        """
         return tuple(check for check in self.checks if check.kind == "note")
 
     @property
     def unreliable(self) -> str:
-        """Why the total cannot be trusted, as its warnings say it in a few words; "" where it can be."""
+        """Why the total cannot be trusted, in the words of the warnings; empty where it can be."""
         reasons = [str(warning.found.get("unreliable") or "") for warning in self.warnings]
         return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
     @property
     def qualified_total(self) -> str:
-        """An unreliable total in words, "about 81 (unreliable: few samples for 72 readouts)"; "" for a reliable one."""
+        """An unreliable total in words, "about 81 (unreliable: few samples for 72 readouts)".
+
+        It is empty for a total that is reliable.
+        """
         if not self.unreliable:
             return ""
         total = rounded(self.total, self.total_standard_error)
@@ -201,7 +210,10 @@ class CapacityResult:
         return ndtri(0.5 + level / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
-        """Return capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
+        """Return capacity by total degree and number of variables ("1", "2", ">2").
+
+        The constant counts as a function of one variable.
+        """
         import pandas as pd
 
         n_degrees = self.basis.max_degree + 1
@@ -211,7 +223,10 @@ class CapacityResult:
         return pd.DataFrame(table, pd.RangeIndex(n_degrees, name="degree"), ["1", "2", ">2"])
 
     def matrix(self) -> Floats:
-        """Return capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
+        """Return capacities of two inputs: [i, j] is for degree i in u1 and j in u2.
+
+        It is NaN where the basis has no such function.
+        """
         if self.basis.of_sequences:
             raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
         if self.basis.n_inputs != 2:
@@ -233,7 +248,11 @@ class CapacityResult:
 
     @property
     def for_reservoirs(self) -> list[str]:
-        """The total of a device with memory as the literature on reservoirs counts it, and what it consists of."""
+        """Lines of text about a device with memory, in the terms of the literature on reservoirs.
+
+        They give the total without the constant, and the linear and nonlinear parts of it. There
+        are none for a device without memory.
+        """
         has_constant = self.maximum > self.n_readouts
         if not self.basis.memory or not has_constant:
             return []
@@ -251,11 +270,13 @@ class CapacityResult:
 
     @property
     def nonlinear_capacity(self) -> Capacity:
-        """The sum of all unbiased capacities of degree 2 and more of a sequence, with `standard_error`."""
+        """The sum of all unbiased capacities of higher degrees of a sequence, with `standard_error`."""
         return sum_over(self, self._delayed_basis.degrees > 1)
 
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
-        """Return capacity, standard error and p-value of the functions of one delayed input, by delay.
+        """Return the memory function: what each function of one delayed input has, by its delay.
+
+        The columns are capacity, standard error and p-value, as far as the method gives them.
 
         Parameters
         ----------
@@ -284,7 +305,10 @@ class CapacityResult:
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
     def by_delay(self) -> pd.DataFrame:
-        """Return capacity by the largest delay (rows) and degree (columns) of functions, without the constant."""
+        """Return capacity by the largest delay (rows) and the degree (columns) of functions.
+
+        The constant is left out.
+        """
         import pandas as pd
 
         delays = self._delayed_basis.largest_delays
@@ -323,21 +347,22 @@ class CapacityResult:
         return matrix
 
     def capacity_of(self, target: Target) -> Capacity:
-        """Return the capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
+        """Return the capacity for any function of the inputs, such as ``lambda u: np.sin(u[:, 0])``.
 
-        Its bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a
-        warning says how much that is.
+        Its bias is removed, and no threshold applied. What lies outside the basis counts as not
+        computed, and a warning says how much that is.
 
         Parameters
         ----------
         target
-            The function, from inputs (samples, inputs) to values (samples,). Of a sequence u (steps, inputs) it gives
-            one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
+            The function, from inputs (samples, inputs) to values (samples,). Of a sequence u
+            (steps, inputs) it gives one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
 
         Returns
         -------
         Capacity
-            A number within [0, 1] with an attribute `standard_error`, which is None where the method has none.
+            A number within [0, 1] with an attribute `standard_error`, which is None where the
+            method has none.
         """
         if not self.coordinates:
             raise ParameterError(
@@ -348,13 +373,13 @@ class CapacityResult:
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             of_all_rows, of_first_half, of_second_half = (
-                float(np.sum((inside @ coefficients) ** 2)) for inside in self.coordinates
+                float(np.sum((coordinates @ coefficients) ** 2)) for coordinates in self.coordinates
             )
             extrapolated = 2 * of_all_rows - (of_first_half + of_second_half) / 2  # to infinite N
             return Capacity(extrapolated)
         return bias_corrected(
             coefficients,
-            inside=self.coordinates[0],
+            coordinates=self.coordinates[0],
             noise=self.residual_covariance,
             unbiased=self.unbiased,
             standard_error=self.standard_error,
@@ -367,13 +392,14 @@ class CapacityResult:
         Parameters
         ----------
         target
-            A label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in the basis counts.
+            A label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, of which what lies in
+            the basis counts.
 
         Returns
         -------
         Floats
-            Weights (readouts + 1,): the first belongs to the constant readout, the others to the channels as given, 0
-            where one was left out.
+            Weights (readouts + 1,): the first belongs to the constant readout, the others to the
+            channels as given, 0 where one was left out.
         """
         if self.weights is None:
             raise ParameterError(
@@ -432,8 +458,8 @@ class CapacityResult:
         Parameters
         ----------
         path
-            A name that ends in ``.nc`` (NetCDF4, which holds everything) or ``.csv`` (a table, without what
-            `capacity_of` needs).
+            A name that ends in ``.nc`` (NetCDF4, which holds everything) or ``.csv`` (a table,
+            without what `capacity_of` needs).
         """
         from ._files import save
 
@@ -441,6 +467,6 @@ class CapacityResult:
 
 
 def per_term(result: CapacityResult) -> dict[str, Any]:
-    """Return the columns of a result that its method has found, each with one number per function."""
+    """Return the columns of a result that its method gives, each with one number per function."""
     columns = {name: getattr(result, name) for name in PER_TERM}
     return {name: values for name, values in columns.items() if values is not None}

@@ -1,4 +1,7 @@
-"""Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show; both come back exactly."""
+"""Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show.
+
+Both come back to the last digit.
+"""
 
 import json
 import re
@@ -47,6 +50,7 @@ OPTIONAL_FLOATS = (
 ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 # The parts of the factors of functions of delayed inputs, along their last axis.
 FACTOR_VARIABLES = ("factor_input", "factor_delay", "factor_function")
+# The names of the coordinates from all samples and from both halves.
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 # Arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions.
 EXTRA_ARRAYS = {
@@ -76,8 +80,8 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
     variables: dict[str, Any] = {}
     for name, values in per_term(result).items():
         variables[name] = ("term", values)
-    for name, inside in zip(COORDINATES, result.coordinates, strict=False):
-        variables[name] = ((f"{name}_frame", "term"), inside)
+    for name, coordinates in zip(COORDINATES, result.coordinates, strict=False):
+        variables[name] = ((f"{name}_frame", "term"), coordinates)
     for name, dimensions in EXTRA_ARRAYS.items():
         array = getattr(result, name)
         if array is not None:
@@ -89,12 +93,12 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
         variables["index"] = (("term", "input"), basis.indices)
     # The metadata are a variable, because attributes have a largest size.
     variables["metadata"] = ((), json.dumps(saved_metadata(result)))
-    coordinates = {
+    descriptions = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
         "variables": ("term", basis.interactions),
     }
-    return xr.Dataset(variables, coordinates, saved_attributes(result))
+    return xr.Dataset(variables, coords=descriptions, attrs=saved_attributes(result))
 
 
 def save(result: CapacityResult, path: Path) -> Path:
@@ -125,7 +129,8 @@ def load_result(path: str | Path) -> CapacityResult:
     Returns
     -------
     CapacityResult
-        The result, to the last digit. Tables, reports and cards do not hold what `capacity_of` needs.
+        The result, to the last digit. Tables, reports and cards do not hold what `capacity_of`
+        needs.
 
     Examples
     --------
@@ -148,7 +153,8 @@ def load_result(path: str | Path) -> CapacityResult:
         return _rebuild(readers[path.suffix](path))
     except DataError:
         raise
-    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
+    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless
+    # values.
     except Exception as problem:
         if isinstance(problem, KeyError):
             reason = f"lacks {problem}"
@@ -208,7 +214,8 @@ def _read_csv(path: Path) -> StoredResult:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    # A table that the browser saved from a report has no checksum, and does not say that it has one.
+    # A table that the browser saved from a report has no checksum, and does not say that it has
+    # one.
     if not has_checksum(path) and CHECKSUM_ATTRIBUTE in attributes:
         raise checksum_error(path)
     index_columns = [name for name in table if name.startswith(("index_u", "factor"))]
@@ -274,10 +281,10 @@ def saved_metadata(result: CapacityResult) -> dict[str, Any]:
 
 
 def _rebuild(stored: StoredResult) -> CapacityResult:
-    """Return the result that a file holds; refuse arrays of unequal lengths or of other types than numbers."""
+    """Return the result that a file holds; refuse arrays of unequal lengths, or not of numbers."""
     columns = stored.columns
     arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
-    arrays_by_term += [inside.T for inside in stored.coordinates]
+    arrays_by_term += [coordinates.T for coordinates in stored.coordinates]
     sound = stored.indices.ndim == 2
     for array in arrays_by_term:
         sound = sound and len(array) == len(stored.indices) and array.dtype.kind == "f"

@@ -14,19 +14,22 @@ from ..typing import Floats, Target
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
-# Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases they are averages.
+# Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases
+# they are averages.
 MAX_FUNCTIONS_FOR_FIT = 3000
 # Points of the fit: so many for each function, and at least so many.
 FIT_POINTS_PER_FUNCTION = 4
 MIN_FIT_POINTS = 4096
 # Further points that correct the fit and give the power outside the basis.
 CHECK_POINTS = 2**17
-# The share of a target's power outside the basis that is worth a warning.
-MAX_SHARE_OUTSIDE = 0.01
+# Fraction of a target's power outside the basis from which on it is worth a warning.
+MAX_FRACTION_OUTSIDE = 0.01
 
 
 class Capacity(float):
-    """The capacity for one function or for several, a number that knows its `standard_error` (None where nobody does).
+    """A capacity, or a sum of capacities: a number with an attribute `standard_error`.
+
+    The standard error is None where it is not known.
 
     >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, maximum=20)
     (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
@@ -47,10 +50,10 @@ class Capacity(float):
 
 
 def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
-    """Return the sum of the unbiased capacities of the chosen functions (terms,), with its standard error.
+    """Return the sum of the unbiased capacities of chosen functions, with its standard error.
 
-    Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
-    out as the squared errors of functions are.
+    Stretches that were left out tell how far the sum scatters. Without them the squared error of
+    the total is shared out as the squared errors of functions are.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     value = float(capacities[chosen].sum())
@@ -60,15 +63,16 @@ def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
-    share = np.linalg.norm(result.standard_error[chosen]) / error_of_all
-    return Capacity(value, float(share) * result.total_standard_error, result.rank)
+    fraction = float(np.linalg.norm(result.standard_error[chosen])) / error_of_all
+    return Capacity(value, fraction * result.total_standard_error, result.rank)
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
-    """Return a target's coefficients in the basis (terms,), and its mean square, of which some may lie outside.
+    """Return a target's coefficients in the basis, (terms,), and its mean square.
 
-    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual
-    is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
+    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its
+    residual is averaged over many further points, which corrects the coefficients and gives the
+    power outside the basis.
     """
     coefficients = np.zeros(len(basis))
     if len(basis) <= MAX_FUNCTIONS_FOR_FIT:
@@ -85,7 +89,7 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     power = float(np.sum(coefficients**2)) + power_outside
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
-    if power_outside > MAX_SHARE_OUTSIDE * power:
+    if power_outside > MAX_FRACTION_OUTSIDE * power:
         warn(
             f"{power_outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more "
             "of it."
@@ -96,25 +100,40 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
 def bias_corrected(
     coefficients: Floats,
     *,
-    inside: Floats,
+    coordinates: Floats,
     noise: Floats,
     unbiased: Floats,
     standard_error: Floats,
     n_samples: int,
 ) -> Capacity:
-    """Return the capacity of a target with coefficients (terms,), without its bias, and its standard error.
+    """Return the capacity of a target without its bias, and its standard error.
 
-    `inside` (rank, terms) are the functions' coefficients on the readouts in a frame with G = 1, `noise` (rank, rank)
-    the covariance of what the fit leaves of the readouts there, and `unbiased` and `standard_error` (terms,) what was
-    measured for the functions. A target's coefficients are sums of those, so its bias is a
-    sum over pairs of functions. Only that of each function with itself was measured; bias and variance of the others
-    are those of normal residuals (docs/theory.md), scaled so that every single function has what was measured for it.
+    A target's coefficients are sums of those of the functions, so its bias is a sum over pairs of
+    functions. Only that of each function with itself was measured; bias and variance of the others
+    are those of normal residuals (docs/theory.md), scaled so that every single function has what
+    was measured for it.
+
+    Parameters
+    ----------
+    coefficients
+        What the target holds of every function, (terms,), for a target of mean square 1.
+    coordinates
+        The coefficients of the functions along directions of the readouts in which G = 1, (rank,
+        terms).
+    noise
+        The covariance, along the same directions, of what the fit leaves of the readouts, (rank,
+        rank).
+    unbiased, standard_error
+        The capacities that were measured for the functions, without bias, and their standard
+        errors, (terms,).
+    n_samples
+        The number of samples.
     """
-    projection = inside @ coefficients
+    projection = coordinates @ coefficients
     squares = coefficients**2
     bias, variance = _bias_and_variance(projection[:, None], np.sum(squares), noise, n_samples)
-    bias_of_each, variance_of_each = _bias_and_variance(inside, 1.0, noise, n_samples)
-    measured_bias_of_each = np.sum(inside**2, axis=0) - unbiased
+    bias_of_each, variance_of_each = _bias_and_variance(coordinates, 1.0, noise, n_samples)
+    measured_bias_of_each = np.sum(coordinates**2, axis=0) - unbiased
     correction = squares @ (measured_bias_of_each - bias_of_each)
     widening = (squares @ standard_error**2) / max(squares @ variance_of_each, SMALLEST_DIVISOR)
     value = float(projection @ projection - bias[0] - correction)
@@ -124,7 +143,9 @@ def bias_corrected(
 def _bias_and_variance(
     projection: Floats, power: float, noise: Floats, n_samples: int
 ) -> tuple[Floats, Floats]:
-    """Return bias and variance of |projection|² for functions of mean square `power`, residuals being normal.
+    """Return bias and variance of |projection|² for functions of mean square `power`.
+
+    The residuals are taken to be normal.
 
     `projection` (rank, functions) are the functions' coefficients on the readouts.
     """
@@ -140,7 +161,10 @@ def _bias_and_variance(
 
 
 def _drawn_inputs(basis: ProductBasis, n_points: int, seed: int) -> Floats:
-    """Return inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
+    """Return inputs for a mean over so many points, in a single net, which is the most even.
+
+    Where slow time is one more input, it is the last column.
+    """
     blocks = None if basis.of_sequences else 1
     u = draw(basis, n_points + basis.memory, seed=seed, blocks=blocks)
     n_times = len(basis.columns) - u.shape[1]

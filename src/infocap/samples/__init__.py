@@ -1,9 +1,9 @@
 """The rows of a data set (`Samples`), and the one way through them (`Engine.fold`).
 
 `Samples.of` takes what users pass to `estimate`. `scan_columns` describes every column, so that
-`Samples.choose_preparation` can choose how readouts are scaled. Then `Engine.fold` computes anything
-that is a sum over rows. The other names serve readers of files and checks of data: a `Table` reads
-one array from anywhere.
+`Samples.choose_preparation` can choose how readouts are scaled. Then `Engine.fold` computes
+anything that is a sum over rows. The other names serve readers of files and checks of data: a
+`Table` reads one array from anywhere.
 """
 
 from ._domain import check_domain, suggest_domain

@@ -26,8 +26,9 @@ WORKER_WAIT_S = 60.0
 HEALTH_CHECK_INTERVAL_S = 10.0
 # Seconds without a heartbeat after which a worker hangs; workers send one every second or two.
 MAX_SILENCE_S = 30.0
-# Looks at an idle cluster, spread over `MAX_SILENCE_S`, before it is given up: a worker may pause.
-IDLE_LOOKS = 10
+# How often an idle cluster is asked again within `MAX_SILENCE_S` before it is given up: a worker
+# may only pause.
+MAX_IDLE_ANSWERS = 10
 # Workers that a message names.
 MAX_WORKERS_NAMED = 5
 
@@ -172,11 +173,11 @@ def _refuse_idle_cluster(client: Any) -> None:
         return [f"{worker.address} ({worker.status.name})" for worker in with_tasks]
 
     idle_workers: list[str] = []
-    for _ in range(IDLE_LOOKS):
+    for _ in range(MAX_IDLE_ANSWERS):
         idle_workers = client.run_on_scheduler(list_idle_workers)
         if not idle_workers:
             return
-        sleep(max_silence_s / IDLE_LOOKS)
+        sleep(max_silence_s / MAX_IDLE_ANSWERS)
     raise ParameterError(
         "the workers of the Dask cluster that have the work do not go on: "
         f"{', '.join(idle_workers[:MAX_WORKERS_NAMED])}; a worker pauses when its memory is full: "

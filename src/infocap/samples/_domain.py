@@ -10,7 +10,7 @@ from ..basis import DiscreteFamily, Family, ProductBasis
 from ..errors import DataError
 from ._table import Table
 
-# Share of the domain's width by which an input may lie outside: rounding of a unit conversion.
+# Fraction of the domain's width by which an input may lie outside: rounding of a unit conversion.
 MAX_RELATIVE_EXCESS = 1e-9
 # Distance from a level, relative to the smallest gap between levels, that counts as rounding.
 MAX_RELATIVE_DISTANCE_FROM_LEVEL = 1e-6
@@ -21,8 +21,8 @@ COMMON_DOMAINS = {
     "(0, 2*np.pi)": (0.0, 2 * np.pi),
     "(-np.pi, np.pi)": (-np.pi, np.pi),
 }
-# Share of a common domain that inputs must fill for it to be proposed.
-MIN_SHARE_OF_DOMAIN = 0.9
+# Fraction of a common domain that inputs must fill for it to be proposed.
+MIN_FRACTION_OF_DOMAIN = 0.9
 
 
 def check_domain(
@@ -103,7 +103,7 @@ def suggest_domain(low: float, high: float, family: Family, basis: ProductBasis)
     maker = "delayed_basis" if basis.of_sequences else "product_basis"
     for text, (start, stop) in COMMON_DOMAINS.items():
         is_inside = start - MAX_RELATIVE_EXCESS <= low and high <= stop + MAX_RELATIVE_EXCESS
-        is_filled = high - low > MIN_SHARE_OF_DOMAIN * (stop - start)
+        is_filled = high - low > MIN_FRACTION_OF_DOMAIN * (stop - start)
         is_other = not np.allclose((start, stop), family.domain)
         if is_inside and is_filled and is_other:
             return f"pass `domain={text}` to {maker}"

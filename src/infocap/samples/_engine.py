@@ -94,9 +94,10 @@ class Engine:
             Function of two outcomes, the first from the rows in front of those of the second; by
             default their sum. It must be associative; it need not be commutative.
         edges
-            Strictly increasing row numbers. With them there is one outcome for the rows between each two
-            consecutive edges, still from a single pass; rows outside the edges are not visited.
-            Sums over the first n rows, for several n, are running totals of these outcomes.
+            Strictly increasing row numbers. With them there is one outcome for the rows between
+            each two consecutive edges, still from a single pass; rows outside the edges are not
+            visited. Sums over the first n rows, for several n, are running totals of these
+            outcomes.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Samples: inputs and readouts of one data set, what belongs to each row, how readouts are prepared.
+"""Samples: inputs and readouts of one data set, and what belongs to each of their rows.
 
 Nothing is read when samples are made, except for the first row. Rows are read when a share of them
 is worked on (`Engine.fold`), so the same object stands for arrays in memory, for files of any size
@@ -50,8 +50,8 @@ class Samples:
     first and absorbs what the shift leaves.
 
     Samples that were drawn from another density than that of the basis have weights, the ratio of
-    the two densities. Readouts and targets are then multiplied by the roots of the weights, so that
-    every mean of a product is a weighted mean.
+    the two densities. Readouts and functions are then multiplied by the roots of the weights, so
+    that every mean of a product is a weighted mean.
     """
 
     u: Table
@@ -85,7 +85,10 @@ class Samples:
         repeats: ArrayLike | None = None,
         washout: int | None = None,
     ) -> Samples:
-        """Check what users pass to `estimate`, and return it as samples with unprepared readouts."""
+        """Check what users pass to `estimate`, and return it as samples.
+
+        The readouts are not prepared yet: `choose_preparation` says how.
+        """
         if not isinstance(basis, ProductBasis):
             raise ParameterError(
                 f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...)."
@@ -165,7 +168,7 @@ class Samples:
         if inputs.on_device:
             on_same_device = type(u) is type(x) and u.device == x.device
             if not on_same_device:
-                inputs = inputs.on_host()  # A few rows at a time go to where the readouts are.
+                inputs = inputs.to_host()  # A few rows at a time go to where the readouts are.
         _refuse_unequal_lengths(inputs.shape, readouts.shape)
         if inputs.shape[1] != len(basis.families):
             raise DataError(
@@ -245,7 +248,7 @@ class Samples:
 
     def select_rows(self, rows: Integers) -> Samples:
         """Return these rows alone, given by increasing numbers, as a data set of its own."""
-        times = _at(self.time, rows)
+        times = _select(self.time, rows)
         return replace(
             self,
             u=self.u.select_rows(rows),
@@ -253,7 +256,7 @@ class Samples:
             n_total=len(rows),
             time=times,
             epoch_of_row=None if times is None else epochs_of_rows(times),
-            sqrt_sample_weight=_at(self.sqrt_sample_weight, rows),
+            sqrt_sample_weight=_select(self.sqrt_sample_weight, rows),
             repeats=None if self.repeats is None else self.repeats.select_rows(rows),
             n_omitted_rows=self.n_samples - len(rows),
         )
@@ -271,8 +274,8 @@ class Samples:
             x=self.x.slice_rows(start, stop),
             first_row=self.first_row + start,
             time=None,
-            epoch_of_row=_at(self.epoch_of_row, rows),
-            sqrt_sample_weight=_at(self.sqrt_sample_weight, rows),
+            epoch_of_row=_select(self.epoch_of_row, rows),
+            sqrt_sample_weight=_select(self.sqrt_sample_weight, rows),
             repeats=None,
             runs=None,
         )
@@ -361,7 +364,7 @@ class Samples:
         roots = self.sqrt_sample_weight[start : start + block.shape[0], None]
         return block * to_library_of(roots, block)
 
-    def targets(self, start: int, stop: int) -> Iterator[Any]:
+    def function_values(self, start: int, stop: int) -> Iterator[Any]:
         """Yield values of the basis, times the roots of weights, in blocks (terms, samples)."""
         for y in self.basis.value_blocks(self.inputs(start, stop)):
             yield self.apply_weights(y.T, start).T
@@ -372,7 +375,7 @@ class Samples:
         return None if self.sqrt_sample_weight is None else self.sqrt_sample_weight[start:stop] ** 2
 
 
-def _at(values: Any, rows: Integers | slice) -> Any:
+def _select(values: Any, rows: Integers | slice) -> Any:
     """Return what belongs to some rows; None where there are no values."""
     return None if values is None else values[rows]
 

@@ -1,8 +1,8 @@
 """Statistics of every column from one pass over all rows, before anything is estimated.
 
 They are what the readouts are prepared with (`Samples.choose_preparation`), and what checks of the
-data start from. Rows that no estimation can use, because a value is missing or outside the domain of the
-basis, are refused here, with the first of them named.
+data start from. Rows that no estimation can use, because a value is missing or outside the domain
+of the basis, are refused here, with the first of them named.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ._sources import in_memory, read_in_place, sent_as_name
 
 # Rows that are read at a time where rows from all over a table are picked.
 ROWS_PER_PICK = 4096
+# The kinds of NumPy types that are real numbers: float, signed, unsigned, Boolean.
 REAL_KINDS = "fiub"
 COMPLEX_KIND = "c"
 # Kinds of cells that may be numbers: Python objects, and words that can be converted.
@@ -171,7 +172,7 @@ class Table:
 
     # Moving rows to where they are used.
 
-    def on_host(self) -> Table:
+    def to_host(self) -> Table:
         """Return the same table in the processor's memory."""
         if not self.on_device:
             return self

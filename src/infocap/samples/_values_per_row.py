@@ -11,8 +11,8 @@ from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table
 
-# Epochs, equal parts of the acquisition in the order of time, whose means are compared to find drift:
-# enough to see a slow curve, few enough that each has a hundred samples of an ordinary run.
+# Epochs, equal parts of the acquisition in the order of time, whose means are compared to find
+# drift: enough to see a slow curve, few enough that each has a hundred samples of an ordinary run.
 N_EPOCHS = 32
 # Standard errors by which the mean of weights may miss 1; beyond, it is a mistake and not chance.
 MAX_WEIGHT_ERRORS = 6.0

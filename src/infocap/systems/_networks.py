@@ -40,7 +40,15 @@ class _Network(Checked):
     _layers: Any  # a list with the weights (inputs of the layer, units) and bias (units,) of each
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
-        """Return readouts (samples, readouts); a seed makes the noise reproducible."""
+        """Return readouts (samples, readouts).
+
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs).
+        seed
+            The seed of the noise; different noise each time by default.
+        """
         x = np.asarray(u, dtype=float)
         if x.ndim != 2 or x.shape[1] != self.n_inputs:
             raise DataError(f"u has shape {x.shape}; this system wants (samples, {self.n_inputs}).")

@@ -50,12 +50,17 @@ class _Reservoir(Checked):
     _step: Any  # the next state (runs, nodes), from the last one and what enters each node
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
-        """Return readouts (steps, nodes) for inputs (steps,) or (steps, inputs).
+        """Return readouts (steps, nodes), or (runs, steps, nodes) of several runs.
 
-        A seed makes the noise reproducible.
+        Every run starts from rest.
 
-        Inputs (runs, steps, inputs) are independent runs, computed together: readouts (runs, steps,
-        nodes). Every run starts from rest.
+        Parameters
+        ----------
+        u
+            Inputs (steps,) or (steps, inputs). Inputs (runs, steps, inputs) are independent runs,
+            which are computed together.
+        seed
+            The seed of the noise; different noise each time by default.
         """
         u = np.asarray(u, dtype=float)
         runs = self._as_runs(u)
@@ -334,6 +339,11 @@ def check_fading(
         drive the system.
     seed
         The seed of the inputs, of their orders and of the noise.
+
+    Returns
+    -------
+    int
+        The number of steps after which all runs are equal.
 
     Raises
     ------

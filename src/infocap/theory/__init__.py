@@ -1,4 +1,4 @@
-"""Theory as code: bounds, finite-sample bias, noise, what N samples can and will tell, and systems known exactly."""
+"""Theory as code: bounds, finite-sample bias, noise, forecasts, and systems known exactly."""
 
 from ..kernels import zero_capacity_bound
 from ._bound import Bound, efficiency_bound

@@ -1,4 +1,7 @@
-"""The smallest standard error that any method can reach with N samples (docs/theory.md derives it)."""
+"""The smallest standard error that any method can reach with N samples.
+
+docs/theory.md has the derivation.
+"""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,22 +20,23 @@ from ._forecast import forecast_from
 
 # Blocks of inputs: one for the differences, and two for the weights.
 N_BLOCKS = 3
-# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many give to 7 % or better.
+# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many give
+# to 7 % or better.
 FLOOR_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bound:
-    """The standard errors that no method can beat with N = `n_samples` samples: sqrt(variance / N + floor / N²).
+    """The standard errors that no method can beat with N samples: sqrt(variance / N + floor / N²).
 
     Attributes
     ----------
     basis, n_samples
         The functions, and the number of samples.
     variance, total_variance
-        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p² | u), with p the
-        best readout for the function y. It is what the noise of the device leaves uncertain once everything about the
-        inputs is known, and 0 for a device without noise.
+        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p²
+        | u), with p the best readout for the function y. It is what the noise of the device leaves
+        uncertain once everything about the inputs is known, and 0 for a device without noise.
     floor, total_floor
         What the squares in a capacity add, and all there is for a function whose capacity is zero.
     rank
@@ -76,16 +80,29 @@ class Bound:
         return float(np.sqrt(variance))
 
     def at(self, n_samples: int) -> "Bound":
-        """Return the bound for another number of samples."""
+        """Return the bound for another number of samples.
+
+        Parameters
+        ----------
+        n_samples
+            The number of samples.
+        """
         return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
     def samples_needed(self, error: float) -> int:
-        """Return the least number of samples with which any method knows the total to this standard error."""
+        """Return the least number of samples with which a method can know the total so well.
+
+        Parameters
+        ----------
+        error
+            The standard error of the total.
+        """
         squared_error = require_positive("error", error) ** 2
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * squared_error)
         n_samples = half + np.sqrt(half**2 + self.total_floor / squared_error)
-        # With no more samples than independent readouts, every function seems to be computed exactly.
+        # With no more samples than independent readouts, every function seems to be computed
+        # exactly.
         return max(int(np.ceil(n_samples)), self.rank + 1)
 
 
@@ -97,26 +114,30 @@ def efficiency_bound(
     seed: int | None = None,
     draws: int = 2**12,
 ) -> Bound:
-    """Return the standard errors of every capacity, and of the total, that no method can beat with so many samples.
+    """Return the standard errors of every capacity and of the total that no method can beat.
 
-    It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any method that knows this
-    distribution and nothing about the device (docs/theory.md). The ratio of an error to it says how good a method is.
+    It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any
+    method that knows this distribution and nothing about the device (docs/theory.md). The ratio of
+    an error to it says how good a method is.
 
     Parameters
     ----------
     source
-        A system, (samples, inputs) -> (samples, readouts), as for `probe`: it is asked twice at the same inputs, and
-        both answers must have noise of their own. Or a result: the bound is then what its error bars leave when the
-        price of fitting the readouts is taken off. As far as functions outside the basis or few samples made
-        those longer, it is too high; and how much of it falls as 1/N² is typical of devices, not measured.
+        A system, (samples, inputs) -> (samples, readouts), as for `probe`: it is asked twice at the
+        same inputs, and both answers must have noise of their own. Or a result: the bound is then
+        what its error bars leave when the price of fitting the readouts is taken off. As far as
+        functions outside the basis or few samples made those longer, it is too high; and how much
+        of it falls as 1/N² is typical of devices, not measured.
     basis
         The functions; a result has its own.
     n_samples
-        For which the standard errors are given: those of the result by default, or `draws`; see `Bound.at`.
+        For which the standard errors are given: those of the result by default, or `draws`; see
+        `Bound.at`.
     seed
         The same seed gives the same inputs, and the same noise for systems that take a ``seed``.
     draws
-        A system is asked twice at 3 x `draws` inputs, a power of two; the default gives the bound to a few per cent.
+        A system is asked twice at 3 x `draws` inputs, a power of two; the default gives the bound
+        to a few per cent.
 
     Returns
     -------
@@ -144,7 +165,7 @@ def efficiency_bound(
 
 
 def _bound_of_result(result: CapacityResult) -> Bound:
-    """Return what the error bars of a result leave when the price of fitting the readouts is taken off.
+    """Return what the error bars of a result leave without the price of fitting the readouts.
 
     The model of the forecast takes the error bars apart: 2 sum(v²) per function falls as 1/N².
     """
@@ -173,7 +194,7 @@ class _BlockBound(NamedTuple):
 
 
 def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
-    """Return the bound from two measurements at the same inputs, which are compared block by block."""
+    """Return the bound from two measurements at the same inputs, compared block by block."""
     if basis.of_sequences:
         raise ParameterError(
             "of a system with memory the bound is known from a result only: give that of probe(...)."
@@ -203,7 +224,10 @@ def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int 
 
 
 def _whitened_twice(system: System, u: Floats, seed: int | None) -> Floats:
-    """Return whitened readouts of two measurements at the same inputs, the constant first: (samples, 2, rank)."""
+    """Return whitened readouts of two measurements at the same inputs: (samples, 2, rank).
+
+    The constant comes first.
+    """
     shots = []
     for noise_seed in np.random.SeedSequence(seed).spawn(2):
         shots.append(readouts(measure(system, u, noise_seed), "system(u)").read_finite())
@@ -214,10 +238,10 @@ def _whitened_twice(system: System, u: Floats, seed: int | None) -> Floats:
 
 
 def _bound_of_block(y: Floats, z: Floats, weights: tuple[Floats, Floats]) -> _BlockBound:
-    """Return the terms of the bound from the inputs of one block, with readout weights W of both other blocks.
+    """Return the terms of the bound from one block, with readout weights W of both other blocks.
 
-    The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
-    weights of another block, has nothing of that on average.
+    The variance is a square in W, so the noise of W would add to it. The product of two
+    differences, each with the weights of another block, has nothing of that on average.
     """
     differences = _differences(y, z, weights[0])
     differences_again = _differences(y, z, weights[1])
@@ -234,7 +258,7 @@ def _bound_of_block(y: Floats, z: Floats, weights: tuple[Floats, Floats]) -> _Bl
 
 
 def _best_weights(z: Floats, y: Floats) -> Floats:
-    """Return W = G⁻¹c, the weights of the best readout of every function, (rank, terms), from pairs of shots."""
+    """Return W = G⁻¹c, the weights of the best readout of every function, (rank, terms)."""
     shots = z.reshape(-1, z.shape[2])
     return np.linalg.solve(shots.T @ shots, z.sum(axis=1).T @ y)
 
@@ -247,15 +271,16 @@ def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
 
 
 def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Return 2 tr S² of every function and of the sum, with S the covariance of what noise adds to z (y - p).
+    """Return 2 tr S² of every function and of their sum.
 
-    S is half that of the difference D of two measurements, and tr S² the mean over pairs of different samples of
-    (D·D')² / 4.
+    S is the covariance of what noise adds to z (y - p). It is half that of the difference D of two
+    measurements, and tr S² the mean over pairs of different samples of (D·D')² / 4.
     """
     n_samples = len(y)
     n_pairs = 2.0 * n_samples * (n_samples - 1)
     shots = z.transpose(1, 0, 2).reshape(2 * n_samples, -1)
-    # (terms, 2 samples); the second measurement has a minus, so that a sum of both is their difference.
+    # (terms, 2 samples); the second measurement has a minus, so that a sum of both is their
+    # difference.
     signed_shots = np.vstack([shots[:n_samples], -shots[n_samples:]])
     residual = np.hstack([y.T, -y.T])
     residual -= weights.T @ signed_shots.T

@@ -1,4 +1,4 @@
-"""What is known exactly: formulas for noise, finite samples and linear memory, and systems to test estimators on."""
+"""Exact capacities: formulas for noise, finite samples and linear memory, and test systems."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,8 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     Parameters
     ----------
     x, y
-        Readouts (nodes, readouts) and targets (nodes, targets) at quadrature nodes, or at very many samples.
+        Readouts (nodes, readouts) and targets (nodes, targets) at quadrature nodes, or at very many
+        samples.
     weights
         The weights of the nodes, (nodes,); equal by default.
 
@@ -52,10 +53,12 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     is_used = node_weights > 0  # weights of far nodes underflow
     y = y[is_used]
     node_weights = node_weights[is_used]
-    root = np.sqrt(node_weights)[:, None]
-    frame = _orthonormal_frame(root * x[is_used])  # (nodes, rank): X~ times the root of the weights
-    residual = root * y - frame @ (frame.T @ (root * y))
-    leverage = np.sum(frame**2, axis=1) / node_weights
+    root_weights = np.sqrt(node_weights)[:, None]
+    weighted_y = root_weights * y
+    # X~ times the roots of the weights, (nodes, rank).
+    weighted_x = _orthonormal_columns(root_weights * x[is_used])
+    residual = weighted_y - weighted_x @ (weighted_x.T @ weighted_y)
+    leverage = np.sum(weighted_x**2, axis=1) / node_weights
     return leverage @ residual**2 / (node_weights @ y**2)
 
 
@@ -64,10 +67,11 @@ def noisy_capacities(
     noise_covariance: ArrayLike | None = None,
     relative_covariance: ArrayLike | None = None,
 ) -> Floats:
-    """Return the exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
+    """Return the exact capacities of readouts X = weights @ y + noise, for functions y of a basis.
 
-    The noise counts as further functions that nobody asks for (paper, section 4), so the capacities are the squared
-    lengths of the columns of an orthonormal frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
+    The noise counts as further functions that nobody asks for (paper, section 4), so the capacities
+    are the squared lengths of the columns of [weights, noise^(1/2)] after its rows were made
+    orthonormal: no Gram matrix is inverted.
 
     Parameters
     ----------
@@ -76,7 +80,8 @@ def noisy_capacities(
     noise_covariance
         The covariance of the noise, (readouts, readouts).
     relative_covariance
-        Every readout is also multiplied by 1 + noise of this covariance, as by a gain that fluctuates.
+        Every readout is also multiplied by 1 + noise of this covariance, as by a gain that
+        fluctuates.
 
     Returns
     -------
@@ -98,14 +103,17 @@ def noisy_capacities(
         power = signal @ signal.T
         root = _root_of_covariance("relative_covariance", relative_covariance, len(signal), power)
         columns.append(root)
-    frame = _orthonormal_frame(np.hstack(columns).T)
-    return np.sum(frame[: signal.shape[1]] ** 2, axis=1)
+    orthonormal = _orthonormal_columns(np.hstack(columns).T)
+    return np.sum(orthonormal[: signal.shape[1]] ** 2, axis=1)
 
 
 def _root_of_covariance(
     name: str, matrix: ArrayLike, n_readouts: int, strength: Floats | float
 ) -> Floats:
-    """Return a root of a covariance times a strength, element by element; refuse what is no covariance."""
+    """Return a root of a covariance times a strength, both (readouts, readouts).
+
+    They are multiplied element by element. What is no covariance is refused.
+    """
     covariance = np.asarray(matrix, dtype=float)
     if covariance.shape != (n_readouts, n_readouts):
         raise DataError(f"{name} has shape {covariance.shape}; give ({n_readouts}, {n_readouts}).")
@@ -117,10 +125,10 @@ def _root_of_covariance(
 
 @dataclass(frozen=True, eq=False)
 class RandomMixture:
-    """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
+    """Readouts that are random linear combinations of a few basis functions, plus white noise.
 
-    With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with memory.
-    `random_mixture` makes one.
+    With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with
+    memory. `random_mixture` makes one.
 
     Attributes
     ----------
@@ -144,9 +152,16 @@ class RandomMixture:
     noise: float
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
-        """Return readouts (samples, readouts); a seed makes the noise reproducible.
+        """Return readouts (samples, readouts).
 
         Before a sequence begins, its inputs were at their median.
+
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs), or (samples,) where there is a single one.
+        seed
+            The seed of the noise.
         """
         rows = np.union1d(0, self.active)  # every basis has the constant
         u = np.asarray(u, dtype=float).reshape(len(u), -1)
@@ -165,7 +180,13 @@ class RandomMixture:
         return self.noise * np.sqrt(np.sum(self.weights**2, axis=1))
 
     def exact(self, constant: bool = True) -> Floats:
-        """Return the capacity of every function of the basis, with the constant readout as `estimate` adds it."""
+        """Return the exact capacity of every function of the basis, (terms,).
+
+        Parameters
+        ----------
+        constant
+            Whether the constant readout is added, as `estimate` does.
+        """
         weights = self._all_weights
         noise_variance = self.noise_scale**2
         if constant:
@@ -201,7 +222,8 @@ def random_mixture(
     noise
         The standard deviation of the noise, relative to each readout's own root mean square.
     seed
-        The seed of the choice and the weights; calls of the system have a seed of their own for the noise.
+        The seed of the choice and the weights; calls of the system have a seed of their own for the
+        noise.
 
     Returns
     -------
@@ -237,16 +259,20 @@ def linear_memory(
     max_delay: int = 100,
     variance: float = 1.0,
 ) -> Floats:
-    """Return exact capacities (delays, inputs) of x[t] = a x[t-1] + b u[t] for the inputs u_j[t - delay].
+    """Return the exact linear memory, (delays, inputs), of a network x[t] = a x[t-1] + b u[t].
 
-    A linear network with independent inputs of mean zero holds these functions and no others. The covariance of its
-    state solves the Lyapunov equation P = a P a' + variance b b' + state_noise² 1. Only roots R of it, P = R R', are
-    summed, so that directions that are 1e-15 times weaker than others still count, as they do without noise.
+    These are its capacities for the inputs u_j[t - delay].
+
+    A linear network with independent inputs of mean zero holds these functions and no others. The
+    covariance of its state solves the Lyapunov equation P = a P a' + variance b b' + state_noise²
+    1. Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
+    others still count, as they do without noise.
 
     Parameters
     ----------
     a, b
-        Recurrent weights (nodes, nodes), of spectral radius below 1, and input weights (nodes,) or (nodes, inputs).
+        Recurrent weights (nodes, nodes), of spectral radius below 1, and input weights (nodes,) or
+        (nodes, inputs).
     noise
         Standard deviation of the noise on the readouts: one number, or one per node.
     state_noise
@@ -278,7 +304,8 @@ def linear_memory(
         )
     noise_of_states = require_number("state_noise", state_noise, 0.0) * np.eye(n_nodes)
 
-    # What the state holds of the inputs at each delay, of all later delays together, and of the noise.
+    # What the state holds of the inputs at each delay, of all later delays together, and of the
+    # noise.
     of_delays = [np.sqrt(require_positive("variance", variance)) * b]
     for _ in range(require_whole_number("max_delay", max_delay, 0)):
         of_delays.append(a @ of_delays[-1])
@@ -286,13 +313,13 @@ def linear_memory(
     of_state_noise = _summed_over_steps(a, noise_of_states)
     of_readout_noise = np.diag(np.broadcast_to(readout_noise, n_nodes))
     columns = [*of_delays, of_longer_delays, of_state_noise, of_readout_noise]
-    frame = _orthonormal_frame(np.hstack(columns).T)
+    orthonormal = _orthonormal_columns(np.hstack(columns).T)
     n_functions = n_inputs * len(of_delays)
-    return np.sum(frame[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
+    return np.sum(orthonormal[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
 
 
 def _refuse_impossible_network(a: Floats, b: Floats) -> None:
-    """Refuse recurrent weights a and input weights b that are no network, or one whose memory does not fade."""
+    """Refuse weights that are no network, or a network whose memory does not fade."""
     is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
     if not is_square or b.ndim != 2 or len(b) != len(a):
         raise DataError(
@@ -308,7 +335,10 @@ def _refuse_impossible_network(a: Floats, b: Floats) -> None:
 
 
 def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
-    """Return a root R of the sum of a^k E E' a'^k over all k, R R', for E (nodes, inputs) that enters at every step."""
+    """Return a root R of the sum R R' of a^k E E' a'^k over all k.
+
+    E (nodes, inputs) is what enters the network at every step.
+    """
     root = entering
     power = a
     while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
@@ -319,9 +349,11 @@ def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
     return root
 
 
-def _orthonormal_frame(x: Floats) -> Floats:
-    """Return an orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
+def _orthonormal_columns(x: Floats) -> Floats:
+    """Return orthonormal columns that span the same space as those of x, (rows, rank)."""
     norms = np.linalg.norm(x, axis=0)
     nonzero = norms > 0
-    frame, singular, _ = np.linalg.svd(x[:, nonzero] / norms[nonzero], full_matrices=False)
-    return frame[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]
+    scaled = x[:, nonzero] / norms[nonzero]
+    columns, singular_values, _ = np.linalg.svd(scaled, full_matrices=False)
+    is_direction = singular_values > RANK_TOLERANCE * singular_values.max(initial=0.0)
+    return columns[:, is_direction]

@@ -1,4 +1,7 @@
-"""How well a total will be known from N samples, before they are measured (docs/howto/choose-n.md derives it)."""
+"""How well a total will be known from N samples, before they are measured.
+
+docs/howto/choose-n.md has the derivation.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,18 +20,22 @@ MAX_SAMPLES = 2**24
 RECOMMENDED_SAMPLES_PER_FUNCTION = 4
 # With fewer samples per function, the total is a sum of what is shown, and no formula holds.
 PILOT_SAMPLES_PER_FUNCTION = 2
-# With fewer samples per readout, the covariance of the readouts is not known well enough to divide by.
+# With fewer samples per readout, the covariance of the readouts is not known well enough to divide
+# by.
 PILOT_SAMPLES_PER_READOUT = 4
 # Where the largest E[y^4] exceeds this, few samples decide.
 LARGE_FOURTH_MOMENT = 100.0
 # So many samples are needed for each unit of it.
 SAMPLES_PER_FOURTH_MOMENT = 10
-# The scatter exceeds that of normal residuals by at most this factor (measured, docs/howto/choose-n.md).
+# The scatter exceeds that of normal residuals by at most this factor (measured,
+# docs/howto/choose-n.md).
 MAX_SCATTER_RATIO = 1.5
-# Shares of the bias that remain when it is taken off, typically and at most (measured on Sobol points).
+# Shares of the bias that remain when it is taken off, typically and at most (measured on Sobol
+# points).
 TYPICAL_REMAINING_BIAS = 0.01
 MAX_REMAINING_BIAS = 0.04
-# A typical spectrum of v has this share of the largest possible sum(v² - v⁴) (measured over simulated devices).
+# A typical spectrum of v has this share of the largest possible sum(v² - v⁴) (measured over
+# simulated devices).
 TYPICAL_TRANSITION = 0.4
 
 
@@ -59,7 +66,7 @@ class ExpectedError:
 
 
 class Spectrum(NamedTuple):
-    """Sums over v, the share of each whitened direction of the readouts that the functions leave unexplained."""
+    """Sums over v, the unexplained share of each whitened direction of the readouts."""
 
     sum_of_squares: float  # sum(v²)
     transition: float  # sum(v² - v⁴), zero where every direction is explained wholly or not at all
@@ -69,7 +76,8 @@ class Spectrum(NamedTuple):
 class Forecast:
     """What is assumed of a device, and the error of its total that follows.
 
-    Here v is the share of each whitened direction of the readouts that the functions leave unexplained.
+    Here v is the share of each whitened direction of the readouts that the functions leave
+    unexplained.
 
     Attributes
     ----------
@@ -95,7 +103,13 @@ class Forecast:
     spectra: tuple[Spectrum, ...]
 
     def at(self, n_samples: int) -> ExpectedError:
-        """Return the expected error of the total with so many samples."""
+        """Return the expected error of the total.
+
+        Parameters
+        ----------
+        n_samples
+            The number of samples.
+        """
         n_samples = require_whole_number("n_samples", n_samples, 1)
         n_functions = len(self.basis)
         if n_samples < self.pilot_samples:
@@ -114,7 +128,15 @@ class Forecast:
         )
 
     def samples_needed(self, error: float) -> int:
-        """Return the smallest power of two with which the error is below `error`, also for a device at the high end."""
+        """Return the smallest power of two that is enough samples.
+
+        It is also enough for a device at the high end of the range.
+
+        Parameters
+        ----------
+        error
+            The largest root mean square error of the total that is allowed.
+        """
         require_positive("error", error)
         min_samples = self.least_samples
         if min_samples > MAX_SAMPLES:
@@ -151,8 +173,8 @@ class Forecast:
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
     """Return the error to expect of a device with so many readouts, the constant not counted.
 
-    Where functions outside the basis are the larger part of what is unexplained, and not noise, errors up to three
-    times the high end were seen (docs/howto/choose-n.md).
+    Where functions outside the basis are the larger part of what is unexplained, and not noise,
+    errors up to three times the high end were seen (docs/howto/choose-n.md).
 
     Parameters
     ----------
@@ -161,9 +183,9 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     n_readouts
         The number of channels of the device.
     unexplained
-        The share of the readouts' independent directions that noise and functions outside the basis take:
-        1 - total / (n_readouts + 1). The error of the total grows at most in proportion to it, so with one half, the
-        default, pure noise is at most twice as bad as foreseen.
+        The share of the readouts' independent directions that noise and functions outside the basis
+        take: 1 - total / (n_readouts + 1). The error of the total grows at most in proportion to
+        it, so with one half, the default, pure noise is at most twice as bad as foreseen.
 
     Returns
     -------
@@ -181,7 +203,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
         raise ParameterError(
             f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1."
         )
-    # A typical device, one with equal v, and one with the largest possible sum(v² - v⁴), for a total of 1.
+    # A typical device, one with equal v, and one with the largest possible sum(v² - v⁴), for a
+    # total of 1.
     capacity = share * maximum
     largest = capacity * _largest_transition(share)
     typical = Spectrum(capacity * np.sqrt(share), TYPICAL_TRANSITION * largest)
@@ -193,8 +216,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
 def forecast_from(pilot: CapacityResult) -> Forecast:
     """Return the error to expect from more samples of a device that was measured with few.
 
-    The error bar of the pilot says how large sum(v²) is, and its total sum(v). What remains open is which of the two
-    terms of the error bar is the larger one; the range runs over both.
+    The error bar of the pilot says how large sum(v²) is, and its total sum(v). What remains open is
+    which of the two terms of the error bar is the larger one; the range runs over both.
 
     Parameters
     ----------
@@ -233,7 +256,8 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     if share > 0:
         typical_ratio = TYPICAL_TRANSITION * _largest_transition(share) / np.sqrt(share)
     spectra = []
-    # sum(v² - v⁴) over sum(v²): typically, at least and at most. The error bar gives the size of both.
+    # sum(v² - v⁴) over sum(v²): typically, at least and at most. The error bar gives the size of
+    # both.
     for ratio in (min(typical_ratio, 1.0), 0.0, 1.0):
         error_of_unit = scatter(n_samples, n_functions, Spectrum(1.0, ratio))
         sum_of_squares = float((error / error_of_unit) ** 2)
@@ -249,5 +273,8 @@ def scatter(n_samples: int, n_functions: int, spectrum: Spectrum) -> float:
 
 
 def _largest_transition(share: float) -> float:
-    """Return the largest sum(v² - v⁴) over sum(v), if the mean of v is `share`: on the concave hull of v² - v⁴."""
+    """Return the largest sum(v² - v⁴) over sum(v) for a mean of v of `share`.
+
+    It lies on the concave hull of v² - v⁴.
+    """
     return 2 / np.sqrt(27) if share < 1 / np.sqrt(3) else share - share**3

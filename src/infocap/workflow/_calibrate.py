@@ -1,4 +1,4 @@
-"""calibrate: the parameters of a simulated system for which its capacities come closest to measured ones."""
+"""calibrate: the parameters with which a simulated system comes closest to measured capacities."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,19 +11,34 @@ from .._validation import require_positive
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 
-# Step of the logarithms of the parameters for derivatives: noisy simulations do not resolve a smaller one.
+# Step of the logarithms of the parameters for derivatives: noisy simulations do not resolve a
+# smaller one.
 LOG_STEP = 0.1
-# Relative change of parameters and of chi² below which the fit ends, a small share of any error worth having.
+# Relative change of parameters and of chi² below which the fit ends, a small share of any error
+# worth having.
 TOLERANCE = 3e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Fitted parameters and their standard errors, longer by sqrt(chi2 / degrees_of_freedom) where that exceeds 1."""
+    """Fitted parameters of a simulated system, with their standard errors; `calibrate` makes one.
+
+    Attributes
+    ----------
+    parameters, standard_error
+        The value and the standard error of each parameter. Errors are longer by sqrt(chi2 /
+        degrees_of_freedom) where that exceeds 1.
+    correlation
+        The correlations between the logarithms of the parameters, (parameters, parameters).
+    chi2
+        The sum of squared differences from the measured values, in units of their standard errors.
+    degrees_of_freedom
+        The number of values less the number of parameters.
+    """
 
     parameters: dict[str, float]
     standard_error: dict[str, float]
-    correlation: Floats  # (parameters, parameters), of their logarithms
+    correlation: Floats
     chi2: float
     degrees_of_freedom: int
 
@@ -34,18 +49,20 @@ def calibrate(
     measured: ArrayLike,
     errors: ArrayLike,
 ) -> Calibration:
-    """Fit positive parameters of a simulated system to measured capacities, weighted with their errors.
+    """Fit positive parameters of a simulated system to measured capacities.
+
+    The differences are weighted with the standard errors of the measured values.
 
     Parameters
     ----------
     predict
-        A function that takes the parameters by name, simulates the system, best always with the same seed, and
-        gives as many numbers as are in `measured`.
+        A function that takes the parameters by name, simulates the system, best always with the
+        same seed, and gives as many numbers as are in `measured`.
     start
         The values of the parameters from which the fit starts.
     measured, errors
-        Measured values and their standard errors. Values without an error, such as the constant's capacity, are left
-        out.
+        Measured values and their standard errors. Values without an error, such as the constant's
+        capacity, are left out.
 
     Returns
     -------
@@ -84,9 +101,11 @@ def calibrate(
         return (predicted - values)[used] / widths[used]
 
     def derivatives(logarithms: Floats) -> Floats:
-        here = residuals(*logarithms)
-        steps = LOG_STEP * np.eye(len(names))
-        columns = [(residuals(*(logarithms + step)) - here) / LOG_STEP for step in steps]
+        residuals_here = residuals(*logarithms)
+        columns = []
+        for step in LOG_STEP * np.eye(len(names)):
+            change = residuals(*(logarithms + step)) - residuals_here
+            columns.append(change / LOG_STEP)
         return np.column_stack(columns)
 
     fit = scipy.optimize.least_squares(

@@ -30,8 +30,9 @@ def choose_basis(
 ) -> tuple[ProductBasis, dict[str, str]]:
     """Return a basis for inputs of this shape, and sentences about what was chosen: the plan, the inputs, the degree.
 
-    The settings are those of `product_basis`. What they leave open is taken from the plan of the run. Without a plan,
-    inputs are uniform on [-1, 1], and the degree is the highest that leaves two samples for each function.
+    The settings are those of `product_basis`. What they leave open is taken from the plan of the
+    run. Without a plan, inputs are uniform on [-1, 1], and the degree is the highest that leaves
+    two samples for each function.
     """
     n_samples, n_inputs = shape
     if plan is not None:
@@ -56,7 +57,8 @@ def choose_basis(
     index_set = settings.get("index_set", "total")
     max_interactions = settings.get("max_interactions")
     degree = 1
-    # The loop ends when there are too many functions, or a family has no functions of the next degree.
+    # The loop ends when there are too many functions, or a family has no functions of the next
+    # degree.
     with suppress(ParameterError):
         while degree < MAX_CHOSEN_DEGREE:
             indices_of(families, degree + 1, index_set, max_interactions, limit=max_functions)

@@ -27,13 +27,15 @@ from ..typing import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-# Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than the normal one.
+# Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than
+# the normal one.
 STUDENT_FREEDOM = 10
 # A difference below this is rounding.
 SMALLEST_DIFFERENCE = 1e-7
 # The share of the functions said to differ that may be false on average.
 FALSE_DISCOVERY_RATE = 0.05
-# Degrees up to which every degree has a row in the terminal; of higher ones only those with capacity.
+# Degrees up to which every degree has a row in the terminal; of higher ones only those with
+# capacity.
 MAX_DEGREE_WITH_ALL_ROWS = 20
 # Capacities below this show as zero in the terminal.
 SMALLEST_SHOWN = 0.0005
@@ -45,13 +47,22 @@ MAX_FUNCTIONS_SHOWN = 5
 class Comparison:
     """Results of several devices for the same functions; differences are against the first.
 
-    The runs are taken as independent, so the squares of their standard errors add. Capacities are the unbiased
-    ones where the method gives them, so that single functions and degrees add up to the total. Intervals hold with
-    95 %.
+    The runs are taken as independent, so the squares of their standard errors add. Capacities are
+    the unbiased ones where the method gives them, so that single functions and degrees add up to
+    the total. Intervals hold with 95 %.
+
+    Attributes
+    ----------
+    names
+        The name of each device.
+    results
+        The result of each device, for the functions that all results have in common.
+    checks
+        Warnings about differences that have other causes than the devices.
     """
 
     names: tuple[str, ...]
-    results: tuple[CapacityResult, ...]  # over the functions in common
+    results: tuple[CapacityResult, ...]
     checks: tuple[Check, ...] = ()
 
     @property
@@ -72,8 +83,8 @@ class Comparison:
     def by_degree(self) -> pd.DataFrame:
         """Return one row per degree and device.
 
-        The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
-        sums scatter by 0.7 to 1.2 times that (docs/compare.md).
+        The standard error of a degree is the root of the sum of squares over its functions: in
+        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
         degrees = self.basis.degrees
         n_degrees = self.basis.max_degree + 1
@@ -86,10 +97,10 @@ class Comparison:
         return self._table("degree", names, values=values, errors=errors, largest=largest)
 
     def functions(self) -> pd.DataFrame:
-        """Return one row per function and device; `significant` where it differs from the first device.
+        """Return one row per function and device; `significant` ones differ from the first device.
 
-        Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg, for each device by
-        itself).
+        Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg,
+        for each device by itself).
         """
         values = np.array(self._values)
         errors = np.array(self._errors)
@@ -117,13 +128,13 @@ class Comparison:
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return everything in one table: total, degrees and functions, one row per quantity and device."""
+        """Return total, degrees and functions in one table, one row per quantity and device."""
         import pandas as pd
 
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        """Return totals, degrees, and the functions that differ most, as a person wants to read them."""
+        """Return totals, degrees, and the functions that differ most, as text."""
         title = (
             f"Comparison of {len(self.names)} results over {len(self.basis)} {self.basis.family_name} functions of "
             f"{self.basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it"
@@ -151,7 +162,7 @@ class Comparison:
         return _columns(rows)
 
     def _lines_of_degrees(self) -> list[str]:
-        """Return one line per degree: the capacity of each device, and the differences from the first."""
+        """Return one line per degree: the capacities of all devices, and their differences."""
         names_of_differences = [f"{name} - {self.names[0]}" for name in self.names[1:]]
         rows = [["degree", *self.names, *names_of_differences]]
         shows_all = self.basis.max_degree <= MAX_DEGREE_WITH_ALL_ROWS
@@ -163,7 +174,7 @@ class Comparison:
         return _columns(rows)
 
     def _lines_of_functions(self) -> list[str]:
-        """Return the functions that differ most from those of the first device, for each other device."""
+        """Return, for each other device, the functions that differ most from the first device."""
         table = self.functions()
         lines = []
         for name in self.names[1:]:
@@ -186,23 +197,23 @@ class Comparison:
 
     @property
     def _values(self) -> list[Floats]:
-        return [
-            result.capacity if result.unbiased is None else result.unbiased
-            for result in self.results
-        ]
+        values = []
+        for result in self.results:
+            values.append(result.capacity if result.unbiased is None else result.unbiased)
+        return values
 
     @property
     def _errors(self) -> list[Floats]:
         unknown = np.full(len(self.basis), np.nan)
-        return [
-            unknown if result.standard_error is None else result.standard_error
-            for result in self.results
-        ]
+        errors = []
+        for result in self.results:
+            errors.append(unknown if result.standard_error is None else result.standard_error)
+        return errors
 
     def _table(
         self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
     ) -> pd.DataFrame:
-        """Return values (devices, quantities) and their errors as a table, one row per quantity and device.
+        """Return values (devices, quantities) and their errors as a table with a row for each value.
 
         Intervals do not reach beyond the `largest` values that are possible.
         """
@@ -236,13 +247,14 @@ class Comparison:
 def compare(
     *results: CapacityResult | Sequence[CapacityResult], names: Sequence[str] | None = None
 ) -> Comparison:
-    """Put results side by side: totals, degrees and functions, and their differences from the first.
+    """Put results side by side: totals, degrees and functions, and how these differ.
 
     Parameters
     ----------
     results
-        Two results or more, one after the other or as a list. All must be about functions of the same family and
-        interval of the inputs; where the degrees differ, the functions in common are compared, and a warning says so.
+        Two results or more, one after the other or as a list. All must be about functions of the
+        same family and interval of the inputs; where the degrees differ, the functions in common
+        are compared, and a warning says so.
     names
         One name per result, by default "device 1", "device 2", ...
 
@@ -305,7 +317,7 @@ def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...
 def _weaknesses(
     names: Sequence[str], results: Sequence[CapacityResult], common: Sequence[CapacityResult]
 ) -> Iterator[Check]:
-    """Warn about different functions, missing error bars, unreliable totals and different methods."""
+    """Yield warnings of different functions or methods, and of missing or unreliable errors."""
     if any(result is not restricted for result, restricted in zip(results, common, strict=True)):
         sizes = [
             f"{name} has {len(result.basis)} up to degree {result.basis.max_degree}"
@@ -351,7 +363,10 @@ def _inputs(basis: ProductBasis) -> str:
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
-    """Return the result for some of its functions, by their numbers; the result itself where those are all."""
+    """Return the result for some of its functions, given by their numbers.
+
+    Where these are all functions, it is the result itself.
+    """
     if len(rows) == len(result.basis):
         return result
     columns = {name: column[rows] for name, column in per_term(result).items()}
@@ -381,7 +396,8 @@ def _difference(row: pd.Series) -> str:
     sign = "" if text.startswith("-") else "+"
     leaves_out_zero = row.difference_low > 0 or row.difference_high < 0
     is_real = leaves_out_zero and abs(row.difference) > SMALLEST_DIFFERENCE
-    return f"{sign}{text}{' *' if is_real else '  '}"
+    star = " *" if is_real else "  "
+    return f"{sign}{text}{star}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How the raw capacities fall with the number of samples: the picture behind the finite-sample bias."""
+"""How raw capacities fall with the number of samples: the finite-sample bias in a picture."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,11 +18,23 @@ DEFAULT_POINTS = 40
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """Raw capacities (sizes, terms) from the first n_samples[i] rows."""
+    """Raw capacities against the number of samples; `convergence` makes one.
+
+    Attributes
+    ----------
+    n_samples
+        From how many of the first rows capacities were estimated, (sizes,).
+    raw
+        The raw capacities, (sizes, terms).
+    maximum
+        The number of readouts with the constant, K.
+    basis
+        The functions.
+    """
 
     n_samples: Integers
     raw: Floats
-    maximum: int  # the readouts and the constant, K
+    maximum: int
     basis: ProductBasis
 
 
@@ -31,9 +43,10 @@ def convergence(
 ) -> Convergence:
     """Return raw capacities against the number of samples, from sums of one pass over the data.
 
-    They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K readouts fit any K values,
-    and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). Rows that `draw` gave come in random order inside a
-    block, so that any number of them is a fair sample, and whole blocks are even ones.
+    They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K
+    readouts fit any K values, and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). Rows
+    that `draw` gave come in random order inside a block, so that any number of them is a fair
+    sample, and whole blocks are even ones.
 
     Parameters
     ----------

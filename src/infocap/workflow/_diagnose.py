@@ -1,4 +1,4 @@
-"""diagnose: which checks a data set passes before any estimation, what is wrong with it, and its repair."""
+"""diagnose: which checks of the data a data set passes, what is wrong with it, and its repair."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
 from ..diagnostics import DATA, FUNCTIONS, NEEDS, WITH_MEMORY
 from ..errors import Check, DataError, DataWarning, ParameterError
+from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
@@ -25,7 +26,8 @@ OTHER_CHECKS = {
     "inputs of the plan": "another design",
     "no drift in the order of acquisition": "drift",
 }
-# Share of an input's spread by which the value that was recorded may differ from the value that was planned.
+# Fraction of an input's spread by which the value that was recorded may differ from the value that
+# was planned.
 MAX_DEVIATION_FROM_PLAN = 0.02
 # Causes whose rows are left out to repair them.
 LEFT_OUT_CAUSES = ("missing", "codes", "glitches", "stale", "stacked", "gap")
@@ -37,6 +39,19 @@ COMMON_INTERVALS = ((-1.0, 1.0), (0.0, 1.0))
 class Diagnosis:
     """What a recording was looked at for, and what was found; `diagnose` makes one.
 
+    Attributes
+    ----------
+    recording
+        The data set.
+    checks
+        What was found.
+    fit
+        What was looked at and is as it should be.
+    skipped
+        What too few measurements cannot tell.
+
+    Examples
+    --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
@@ -46,8 +61,8 @@ class Diagnosis:
 
     recording: Recording
     checks: tuple[Check, ...]
-    fit: tuple[str, ...]  # what was looked at and is as it should be
-    skipped: tuple[str, ...]  # what too few measurements cannot tell
+    fit: tuple[str, ...]
+    skipped: tuple[str, ...]
 
     def __repr__(self) -> str:
         lines = [str(self.recording)]
@@ -57,10 +72,11 @@ class Diagnosis:
         return "\n".join(lines)
 
     def repaired(self) -> Recording | None:
-        """Return the recording with all repaired that can be repaired safely; None where there is nothing to repair.
+        """Return the recording after every safe repair; None where there is nothing to repair.
 
-        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that were counted twice made
-        repeats. ``metadata["repairs"]`` tells what was done. Diagnose the outcome again: one mistake may hide another.
+        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that
+        were counted twice made repeats. ``metadata["repairs"]`` tells what was done. Diagnose the
+        outcome again: one mistake may hide another.
         """
         check_of = {str(check.found.get("cause")): check for check in self.checks}
         recording = self.recording
@@ -70,10 +86,12 @@ class Diagnosis:
             repaired, sentence = _with_repeats(recording, check_of["repeats"])
         else:
             causes = [cause for cause in LEFT_OUT_CAUSES if cause in check_of]
-            rows = sorted({row for cause in causes for row in check_of[cause].found["rows"]})
+            rows_of_causes = [check_of[cause].found["rows"] for cause in causes]
+            rows = sorted(set().union(*rows_of_causes))
             if not rows:
                 return None
-            repaired = _only(recording, np.delete(np.arange(len(recording.design_index)), rows))
+            kept_rows = np.delete(np.arange(len(recording.design_index)), rows)
+            repaired = _select_rows(recording, kept_rows)
             numbers = ", ".join(map(str, rows))
             sentence = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {numbers}"
         repairs = [*recording.metadata.get("repairs", []), sentence]
@@ -91,7 +109,8 @@ def diagnose(
     u, x
         Inputs and readouts, or a `Recording` in place of both.
     basis
-        It tells how the inputs are distributed; by default that of the plan, else uniform over a common interval.
+        It tells how the inputs are distributed; by default that of the plan, else uniform over a
+        common interval.
 
     Returns
     -------
@@ -160,7 +179,10 @@ def _rows_with_missing_values(recording: Recording) -> Integers:
 
 
 def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
-    """Return what `estimate` finds in the data with a few functions of low degree, nothing about the total."""
+    """Return what `estimate` finds in the data with a few functions of low degree.
+
+    Findings about the total are left out.
+    """
     low: ProductBasis
     if basis.memory:
         low = delayed_basis(basis.families, max_delay={1: basis.memory})
@@ -179,12 +201,12 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
 
 
 def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> list[Check]:
-    """Warn of inputs that are not those of the plan in the file: of another seed or part of the design."""
+    """Return a warning where inputs are not those of the plan in the file."""
     planned = planned_inputs(planned_basis, recording.plan)
     if recording.design_index.max() >= len(planned):
         return []
     inputs = np.asarray(recording.inputs)
-    tolerance = MAX_DEVIATION_FROM_PLAN * np.maximum(planned.std(axis=0), 1e-300)
+    tolerance = MAX_DEVIATION_FROM_PLAN * np.maximum(planned.std(axis=0), SMALLEST_DIVISOR)
     deviation = np.abs(inputs - planned[recording.design_index])
     deviating = np.any(deviation > tolerance, axis=1)
     if not deviating.any():
@@ -202,7 +224,10 @@ def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> 
 
 
 def _uniform_basis(u: Floats) -> ProductBasis:
-    """Return the constant of uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
+    """Return the constant function of uniform inputs.
+
+    They lie on [-1, 1], on [0, 1], or in the range that each of them fills.
+    """
     lowest_values = np.nanmin(u, axis=0)
     highest_values = np.nanmax(u, axis=0)
     intervals = list(zip(lowest_values.tolist(), highest_values.tolist(), strict=True))
@@ -216,7 +241,7 @@ def _uniform_basis(u: Floats) -> ProductBasis:
     return product_basis(families, max_degree=0)
 
 
-def _only(recording: Recording, rows: Integers) -> Recording:
+def _select_rows(recording: Recording, rows: Integers) -> Recording:
     """Return the recording with these rows alone."""
     values_of_rows: dict[str, Any] = {}
     for name in ("inputs", "readouts", "design_index", "time", "repeats", "extra"):
@@ -226,7 +251,10 @@ def _only(recording: Recording, rows: Integers) -> Recording:
 
 
 def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Give readouts to the inputs that they belong to, without rows that get none, and say so in words."""
+    """Return the recording with each readout at its input, and a sentence that says so.
+
+    Inputs that get no readout are left out.
+    """
     n_rows = len(recording.design_index)
     readouts = np.asarray(recording.readouts)
     if recording.time is None:
@@ -244,7 +272,8 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         target = n_rows - 1 - target
     inside = (target >= 0) & (target < n_rows)
 
-    # Where two readouts claim a measurement, the readout that was not moved has it: it is written last.
+    # Where two readouts claim a measurement, the readout that was not moved has it: it is written
+    # last.
     realigned = readouts.copy()
     has_readout = np.zeros(n_rows, dtype=bool)
     for written in (inside & (delay != 0), inside & (delay == 0)):
@@ -255,7 +284,7 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}; "
         f"left out without a readout of its own: {counted(n_rows - len(rows), 'row')}"
     )
-    return _only(replace(recording, readouts=realigned, repeats=None), rows), sentence
+    return _select_rows(replace(recording, readouts=realigned, repeats=None), rows), sentence
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
@@ -275,4 +304,4 @@ def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
         f"{is_second.sum()} rows became repeats of the row with their inputs, "
         f"{np.sum(~is_second)} were left out"
     )
-    return _only(replace(recording, repeats=repeats), other_rows), sentence
+    return _select_rows(replace(recording, repeats=repeats), other_rows), sentence

@@ -1,4 +1,4 @@
-"""estimate and probe: inputs and readouts, a recording or a system go in, a CapacityResult comes out."""
+"""estimate and probe: the capacities of measured data, and those of a system that can be called."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -44,50 +44,54 @@ def estimate(
     Parameters
     ----------
     u, x
-        Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
-        and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks. Of a sequence u may be
-        (samples,); several runs of it are a list of inputs and a list of readouts, or arrays (runs, samples, ...).
-        A `Recording` in place of both brings everything that belongs to its rows. The result then also tells how the
-        total grew during the run, whether the device drifted, and how many factors the readouts have, as far as the
+        Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with
+        ``.shape`` and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in
+        blocks. Of a sequence u may be (samples,); several runs of it are a list of inputs and a
+        list of readouts, or arrays (runs, samples, ...). A `Recording` in place of both brings
+        everything that belongs to its rows. The result then also tells how the total grew during
+        the run, whether the device drifted, and how many factors the readouts have, as far as the
         recording holds what these need.
     basis
-        The functions whose capacities are estimated, from `product_basis`, or from `delayed_basis` for a device with
-        memory: then rows are time steps, in order. Without a basis that of the recording's plan is taken, or
-        the highest degree that leaves two samples for each function; a note among the checks says which.
+        The functions whose capacities are estimated, from `product_basis`, or from `delayed_basis`
+        for a device with memory: then rows are time steps, in order. Without a basis that of the
+        recording's plan is taken, or the highest degree that leaves two samples for each function;
+        a note among the checks says which.
     method
-        A name from `infocap.estimators.METHODS`, or your own function of `Evidence` that gives (terms,) capacities
-        or an `Estimate`.
+        A name from `infocap.estimators.METHODS`, or your own function of `Evidence` that gives
+        (terms,) capacities or an `Estimate`.
     method_options
         Options of the method by name, such as ``{"bound": "data"}``.
     constant
-        Append the constant readout once (the paper's convention); a constant channel that is already there
-        takes its place.
+        Append the constant readout once (the paper's convention); a constant channel that is
+        already there takes its place.
     nan_policy
         ``"raise"``, or ``"omit"`` to leave out rows with missing values.
     complex_as
         ``"abs2"`` or ``"split"`` for complex readouts: their powers, or real and imaginary parts.
     time
-        When each row was measured (a time or a rank), if not in the order of the rows; drift and shifts are looked
-        for in that order.
+        When each row was measured (a time or a rank), if not in the order of the rows; drift and
+        shifts are looked for in that order.
     design_index
         The number of each row in its design: rows of a Sobol design must come in its order.
     sample_weight
-        Of inputs that were not drawn from the distribution of the basis: its density over theirs, as from
-        `draw_weighted`.
+        Of inputs that were not drawn from the distribution of the basis: its density over theirs,
+        as from `draw_weighted`.
     repeats
-        The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
-        not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
-        and so how much lies outside this basis.
+        The readouts measured a second time at the same inputs, in the shape of x, with NaN in the
+        rows that were not repeated. They tell the total that noise allows over a complete basis
+        (`dimension.from_repeats`), and so how much lies outside this basis.
     washout
-        Time steps at the beginning of every run of a sequence whose readouts are not used, because the device still
-        remembers the state that it started from; the largest delay by default, and never less.
+        Time steps at the beginning of every run of a sequence whose readouts are not used, because
+        the device still remembers the state that it started from; the largest delay by default, and
+        never less.
     memory_limit
-        How much memory the work may use (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
-        What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
-        cluster as `executor` the limit holds for each worker.
+        How much memory the work may use (what is in memory already is not counted): ``"1GB"``,
+        ``"512MiB"`` or bytes. What lies on disk is then read in blocks that fit; a job that cannot
+        fit is refused. With processes or a cluster as `executor` the limit holds for each worker.
     executor
-        Who goes through the data: a `concurrent.futures.Executor` or a `dask.distributed.Client`; this process's
-        threads by default. Files travel as their names, so all workers must see them. See docs/cluster.md.
+        Who goes through the data: a `concurrent.futures.Executor` or a `dask.distributed.Client`;
+        this process's threads by default. Files travel as their names, so all workers must see
+        them. See docs/cluster.md.
 
     Returns
     -------
@@ -154,11 +158,12 @@ def probe(
     Parameters
     ----------
     system
-        A function that takes inputs (samples, inputs) and gives readouts (samples, channels). A system that takes a
-        ``seed``, too, gets one derived from `seed`, so that its noise is reproducible.
+        A function that takes inputs (samples, inputs) and gives readouts (samples, channels). A
+        system that takes a ``seed``, too, gets one derived from `seed`, so that its noise is
+        reproducible.
     basis
-        The functions whose capacities are estimated. With a basis of delayed inputs, from `delayed_basis`, the samples
-        are the steps of one sequence.
+        The functions whose capacities are estimated. With a basis of delayed inputs, from
+        `delayed_basis`, the samples are the steps of one sequence.
     n_samples
         How many inputs to draw.
     seed
@@ -166,8 +171,8 @@ def probe(
     design, blocks
         Those of `draw`: ``"sobol"`` in 8 independent blocks, or fewer for few samples, by default.
     weighted
-        Draw as `draw_weighted` does. By default this is done where a function has E[y^4] above a tenth of the samples,
-        so that few of them would decide; a note then says so.
+        Draw as `draw_weighted` does. By default this is done where a function has E[y^4] above a
+        tenth of the samples, so that few of them would decide; a note then says so.
     method, method_options, constant, complex_as, washout, memory_limit, executor
         Those of `estimate`.
 

@@ -1,4 +1,4 @@
-"""explore: which functions of the past a device computes, found by search instead of given delays and degrees."""
+"""explore: a search for the functions of the past that a device computes."""
 
 import warnings
 from bisect import bisect_right
@@ -37,7 +37,8 @@ from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 
-# Fraction of the functions to be tested that the first windows hold, in equal parts of every degree.
+# Fraction of the functions to be tested that the first windows hold, in equal parts of every
+# degree.
 FIRST_FRACTION_TESTED = 0.4
 # Fraction of a window beyond which a function that is found means that there may be more outside.
 BEGIN_OF_OUTER_THIRD = 2 / 3
@@ -47,7 +48,8 @@ WINDOW_WIDENING = 1.5
 MAX_FUNCTIONS_FOUND = 2000
 # Rounds of the search at the most.
 MAX_ROUNDS = 6
-# Fraction of the rank of the readouts that the functions of one round have to explain for another round.
+# Fraction of the rank of the readouts that the functions of one round have to explain for another
+# round.
 MIN_GAIN = 0.01
 # Steps of the washout where none is given: a tenth of the shortest run, at most so many.
 MAX_DEFAULT_WASHOUT = 1000
@@ -55,21 +57,40 @@ MAX_DEFAULT_WASHOUT = 1000
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a search: all functions of some windows are tested on what earlier finds leave unexplained."""
+    """One round of a search: functions are tested on what earlier ones leave unexplained.
 
-    windows: dict[int, int]  # the largest delay of each degree
+    Attributes
+    ----------
+    windows
+        The largest delay of each degree.
+    tested, found
+        How many functions were tested, and how many of these were found in this round.
+    unexplained
+        How much of the rank of the readouts the functions found before leave.
+    """
+
+    windows: dict[int, int]
     tested: int
     found: int
-    unexplained: float  # how much of the rank of the readouts the functions found before leave
+    unexplained: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exploration:
     """The functions of the past that `explore` found, their capacities, and how the search went.
 
-    `result` holds the capacities of the functions of `basis`, which were found, with error bars; those that the last
-    judgement did not confirm are zero. `faint` is what all other functions tested hold together: each is too small to
-    be told from chance, but the sum of their unbiased values is not.
+    Attributes
+    ----------
+    basis
+        The functions that were found.
+    result
+        Their capacities with error bars; those of functions that the last test did not confirm are
+        zero.
+    rounds
+        How the search went, round by round.
+    faint, faint_standard_error
+        What all other functions that were tested hold together, and its standard error: each is too
+        small to be told from chance, but the sum of their unbiased values is not.
     """
 
     basis: DelayedBasis
@@ -125,28 +146,32 @@ def explore(
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> Exploration:
-    """Find the functions of an input sequence and its past that a device computes, by a search through wide windows.
+    """Find the functions of an input sequence and its past that a device computes.
 
-    All functions of wide windows are tested, about as many of every degree, so that the delays of degree 1 reach far
-    and those of degree 6 a few steps. What is found is fitted, and all are tested again on what the fit leaves. A
-    degree of which something was found in the outermost third of its delays gets a window half as wide again. The
-    search ends when nothing new is found, or too little. In the end all is judged once more, by one fit.
+    All functions of wide windows are tested, about as many of every degree, so that the delays of
+    degree 1 reach far and those of degree 6 a few steps. What is found is fitted, and all are
+    tested again on what the fit leaves. A degree of which something was found in the outermost
+    third of its delays gets a window half as wide again. The search ends when nothing new is found,
+    or too little. In the end all is judged once more, by one fit.
 
     Parameters
     ----------
     u, x
         A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`.
     family, domain
-        The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has columns.
+        The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has
+        columns.
     washout
-        Time steps at the beginning of every run that are not used; no longer delays are looked for. By default a tenth
-        of the shortest run, at most 1000 steps.
+        Time steps at the beginning of every run that are not used; no longer delays are looked for.
+        By default a tenth of the shortest run, at most 1000 steps.
     max_degree, most_tested
-        The highest degree that is looked for, and the most functions that are tested; windows grow no further.
+        The highest degree that is looked for, and the most functions that are tested; windows grow
+        no further.
     false_discovery_rate
         The share of the functions found that may be false, on average.
     repeats
-        The readouts of the same input sequence played a second time; they tell how much noise allows to be found.
+        The readouts of the same input sequence played a second time; they tell how much noise
+        allows to be found.
     complex_as, memory_limit, executor
         Those of `estimate`.
 
@@ -191,27 +216,18 @@ def explore(
     # The memory makes it a basis of sequences, even if nothing of the past was found.
     basis = DelayedBasis(families, search.found.indices, memory=1)
 
-    # Warnings of functions beyond the basis are dropped, for those were tested here; the others are given below.
+    # Warnings of functions beyond the basis are dropped, for those were tested here; the others are
+    # given below.
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         result = estimate(
             u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options
         )
-    # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
-    assert result.p_value is not None
     last = search.rounds[-1]
-    n_not_found = last.tested + 1 - len(basis)
-    p_values = np.append(result.p_value, np.ones(n_not_found))
-    confirmed = benjamini_hochberg(p_values, rate)[: len(basis)]
-
+    confirmed = _confirmed(result, last.tested, rate)
+    confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
     checks = [check for check in result.checks if "beyond" not in check.found]
     if len(basis) >= most_found:
-        checks.append(
-            Check(
-                f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples; take more "
-                "samples to find smaller ones."
-            )
-        )
-    confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
+        checks.append(_too_many_functions(result))
     checks += _functions_near_the_end(confirmed_basis, last.windows, washout)
     for check in checks:
         if check.kind == "warning":
@@ -233,11 +249,32 @@ def explore(
     )
 
 
+def _confirmed(result: CapacityResult, n_tested: int, rate: float) -> Any:
+    """Return which of the functions found are significant among all that were tested.
+
+    The first rounds tested by residuals full of what was found later. The p-values of the result
+    come from one fit with all functions found; those of all others count as 1.
+    """
+    assert result.p_value is not None
+    n_found = len(result.p_value)
+    n_not_found = n_tested + 1 - n_found  # the constant is found, and was not tested
+    p_values = np.append(result.p_value, np.ones(n_not_found))
+    return benjamini_hochberg(p_values, rate)[:n_found]
+
+
+def _too_many_functions(result: CapacityResult) -> Check:
+    """Return a warning that the search ended because it had found as many functions as it may."""
+    return Check(
+        f"the search ended at {len(result.basis) - 1} functions, the most for {result.n_samples} samples; take more "
+        "samples to find smaller ones."
+    )
+
+
 def _functions_near_the_end(
     found: DelayedBasis, windows: dict[int, int], washout: int
 ) -> Iterator[Check]:
     """Warn where functions were found near the longest delays that were tested."""
-    for degree in _reaching(found, windows):
+    for degree in _degrees_near_the_end(found, windows):
         delays = windows[degree]
         if delays >= washout:
             remedy = "record longer runs and raise `washout`"
@@ -313,26 +350,26 @@ def _search(
             return _Search(found, rounds, test.faint, test.faint_standard_error)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
-        for degree in _reaching(found, windows):
+        for degree in _degrees_near_the_end(found, windows):
             wider_delay = min(int(WINDOW_WIDENING * windows[degree]) + 1, memory)
             wider = windows | {degree: wider_delay}
             if count_terms(families, wider) <= most_tested:
                 windows = wider
 
 
-def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
-    """Return the degrees of which something was found in the outermost third of the delays tested."""
-    reaching = []
+def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
+    """Return the degrees with functions found in the outermost third of the delays tested."""
+    degrees = []
     for degree, window in windows.items():
         largest_delay = found.largest_delays[found.degrees == degree].max(initial=-1)
         if largest_delay > BEGIN_OF_OUTER_THIRD * window:
-            reaching.append(degree)
-    return reaching
+            degrees.append(degree)
+    return degrees
 
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """What a fit with the functions found leaves unexplained, and what other functions explain of it."""
+    """What a fit leaves unexplained, and what other functions explain of it."""
 
     unexplained: float  # of the rank of the readouts
     p_values: Floats  # of the other functions
@@ -343,7 +380,7 @@ class _Test:
 def _test(
     evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, not_found: Integers
 ) -> _Test:
-    """Fit the readouts with the functions found, and test the others of a basis on what the fit leaves."""
+    """Fit the readouts with the functions found, and test other functions on the residuals."""
     samples = evidence.samples
     engine = evidence.engine
     sum_controls = partial(control_sums, **evidence.whitener)
@@ -369,8 +406,8 @@ def _test(
     capacity = np.sum(means[:, :-1] ** 2, axis=1)
     bias = means[:, -1] / freedom_of_samples
 
-    # Without capacity, the squares of a function's means over their bias follow a chi-squared distribution, with the
-    # effective number of directions of the residuals (Satterthwaite).
+    # Without capacity, the squares of a function's means over their bias follow a chi-squared
+    # distribution, with the effective number of directions of the residuals (Satterthwaite).
     directions = effective_directions(covariance)
     variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
     p_values = scipy.special.chdtrc(
@@ -394,7 +431,10 @@ def _residual_sums(
     whitening_of_gram: Floats,
     **whitener: Any,
 ) -> Floats:
-    """Return the sums over some rows of y e, and last of y² |e|², for residuals e of a fit: (terms, rank + 1)."""
+    """Return sums over some rows of y e and, last, of y² |e|²: (terms, rank + 1).
+
+    Here e are the residuals of a fit, whitened.
+    """
     total = np.zeros((len(samples.basis), whitening_of_gram.shape[1] + 1))
     for piece in iterate_pieces(samples, start, stop, found, **whitener):
         u = piece.inputs

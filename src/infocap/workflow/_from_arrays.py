@@ -1,4 +1,4 @@
-"""The way from inputs and readouts to capacities: samples, evidence, and what a method concludes."""
+"""The way from inputs and readouts to capacities: evidence, and what a method concludes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +41,10 @@ class EstimateOptions:
 
     @property
     def chosen_method(self) -> Method:
-        """The method behind the name, or around the user's function; unknown method options are refused."""
+        """The method behind the name, or around the user's function.
+
+        Options that the method does not have are refused.
+        """
         return find_method(self.method, dict(self.method_options or {}))
 
     def gather(self, u: ArrayLike, x: ArrayLike, basis: ProductBasis) -> Evidence:
@@ -53,7 +56,10 @@ class EstimateOptions:
 def estimate_arrays(
     u: ArrayLike, x: ArrayLike, basis: ProductBasis | None, options: EstimateOptions
 ) -> CapacityResult:
-    """Estimate the capacities from inputs and readouts; without a basis the samples decide which."""
+    """Estimate the capacities from inputs and readouts.
+
+    Without a basis one is chosen that is as large as the samples allow.
+    """
     notes = []
     if basis is None:
         shape = np.shape(u)

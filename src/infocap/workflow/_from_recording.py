@@ -1,4 +1,4 @@
-"""The way from a recording to a result: its capacities, and what else it tells about growth, factors and drift."""
+"""The way from a recording to a result: its capacities, growth, factors and drift."""
 
 import warnings
 from dataclasses import replace
@@ -20,26 +20,28 @@ from ._from_arrays import EstimateOptions
 from ._growth import growth_of_total
 from ._provenance import with_provenance
 
-# The spread of the readouts, in whose units drift is told, comes from at most this many rows: they give it to 1 %.
+# The spread of the readouts, in whose units drift is told, comes from at most this many rows: they
+# give it to 1 %.
 MAX_ROWS_FOR_SPREAD = 8192
 
 
 def estimate_recording(
     recording: Recording, basis: ProductBasis | None, options: EstimateOptions
 ) -> CapacityResult:
-    """Estimate the capacities of a recorded device, with everything else that its recording can tell.
+    """Estimate the capacities of a recorded device, and all else that its recording can tell.
 
-    The design index, the times, the repeats and the runs of the recording are used, and the weights of its inputs
-    where its plan says so, unless an option says otherwise. Without a basis that of the plan is taken, or one as large
-    as the samples allow, and a note says which. Besides the capacities the result holds:
+    The design index, the times, the repeats and the runs of the recording are used, and the weights
+    of its inputs where its plan says so, unless an option says otherwise. Without a basis that of
+    the plan is taken, or one as large as the samples allow, and a note says which. Besides the
+    capacities the result holds:
 
     - `growth`: the total as it was when a quarter, a sixteenth, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
     - `drift`: how far the reference moved, when it was measured;
     - ``metadata["provenance"]``: the plan and other metadata of the recording, versions and date.
 
-    Growth and factors need all readouts in memory; they are missing for a recording that stays in its file
-    (``read(..., in_memory=False)``). A sequence has no growth.
+    Growth and factors need all readouts in memory; they are missing for a recording that stays in
+    its file (``read(..., in_memory=False)``). A sequence has no growth.
     """
     checks = []
     if basis is None:
@@ -50,8 +52,9 @@ def estimate_recording(
     u = rows.pop("u")
     x = rows.pop("x")
     rows["sample_weight"] = _planned_weights(recording)
-    chosen = {name: value for name, value in vars(options).items() if value is not None}
-    estimate_options = replace(options, **(rows | chosen))
+    # What the user gave takes the place of what the recording holds.
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    estimate_options = replace(options, **(rows | given))
 
     evidence = estimate_options.gather(u, x, basis)
     method_options = estimate_options.method_options
@@ -79,9 +82,12 @@ def estimate_recording(
 
 
 def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
-    """Return the arguments of `estimate` that a recording holds, with the names of its inputs and channels.
+    """Return the arguments of `estimate` that a recording holds.
 
-    Of a sequence they are lists, where the recording has several runs, and the washout of its plan is among them.
+    Inputs and readouts know the names of their columns.
+
+    Of a sequence they are lists, where the recording has several runs, and the washout of its plan
+    is among them.
     """
     rows: dict[str, Any] = {
         "u": _labelled(recording.inputs, recording.input_names),
@@ -107,7 +113,7 @@ def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:
 
 
 def _planned_weights(recording: Recording) -> Floats | None:
-    """Return the weights of the inputs, where the plan drew them from another density than that of the basis."""
+    """Return the weights of the inputs; None where they were drawn from the density of the basis."""
     plan = recording.plan
     if not plan.get("weighted"):
         return None
@@ -119,8 +125,8 @@ def _planned_weights(recording: Recording) -> Floats | None:
 def _factors(recording: Recording, options: EstimateOptions) -> tuple[Factors, list[Check]]:
     """Return Malinowski's indicator function with its warnings, or the reason why there is none."""
     assert recording.noise is not None
-    noise = _numbers(recording, recording.noise, options.complex_as)
-    readouts = _numbers(recording, recording.readouts, options.complex_as)
+    noise = _as_real(recording, recording.noise, options.complex_as)
+    readouts = _as_real(recording, recording.readouts, options.complex_as)
     if options.nan_policy == "omit":
         noise = noise[np.isfinite(noise).all(axis=1)]
         readouts = readouts[np.isfinite(readouts).all(axis=1)]
@@ -140,7 +146,7 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
     """Return how the reference moved, in units of the spread of each readout over the samples."""
     assert recording.reference is not None
     motion = motion_of_reference(
-        _numbers(recording, recording.reference, complex_as), _spread(recording, complex_as)
+        _as_real(recording, recording.reference, complex_as), _spread(recording, complex_as)
     )
     if motion is None:
         return None, []
@@ -158,7 +164,7 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
     return drift, [] if motion.check is None else [motion.check]
 
 
-def _numbers(recording: Recording, readouts: ArrayLike, complex_as: str | None) -> Floats:
+def _as_real(recording: Recording, readouts: ArrayLike, complex_as: str | None) -> Floats:
     """Return all rows of what was read out, made real in the same way as the readouts."""
     values = np.asarray(readouts)
     if np.iscomplexobj(recording.readouts):
@@ -168,7 +174,10 @@ def _numbers(recording: Recording, readouts: ArrayLike, complex_as: str | None) 
 
 
 def _spread(recording: Recording, complex_as: str | None) -> Floats:
-    """Return the standard deviation of each readout, from equally spaced rows without missing values."""
+    """Return the standard deviation of each readout, from equally spaced rows.
+
+    Missing values do not count.
+    """
     table = Table(recording.readouts, "readouts", complex_as)
     equally_spaced = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
     values = table.read_rows(np.unique(equally_spaced.astype(int)))

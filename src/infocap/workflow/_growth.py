@@ -1,9 +1,10 @@
 """Growth: the total that the method would have given at earlier stops of the run.
 
-The method itself is run on the rows that were measured first: a quarter of them, a sixteenth, and so on. What makes
-an estimate slow beside its method is done once, for all rows: the data checks, the scan of the columns and the
-preparation of the readouts. The sizes are a quarter of each other, so that all earlier stops together have a third of
-the rows. A method goes through its rows about five times, so the whole curve costs less than two passes over all rows.
+The method itself is run on the rows that were measured first: a quarter of them, a sixteenth, and
+so on. What makes an estimate slow beside its method is done once, for all rows: the data checks,
+the scan of the columns and the preparation of the readouts. The sizes are a quarter of each other,
+so that all earlier stops together have a third of the rows. A method goes through its rows about
+five times, so the whole curve costs less than two passes over all rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,24 +18,27 @@ from ..estimators import Estimate, Evidence, Method, gather
 from ..result import CapacityResult, Growth
 from ..typing import Integers
 
-# Four times as many samples halve an error bar, so that neighbouring points of the curve can be told apart.
+# Four times as many samples halve an error bar, so that neighbouring points of the curve can be
+# told apart.
 SIZE_RATIO = 4
-# With fewer samples for each readout, the covariance matrix of the readouts is not known well enough for any method.
-MIN_SAMPLES_PER_READOUT_OF_STOP = 2
+# With fewer samples for each readout, the covariance matrix of the readouts is not known well
+# enough for any method.
+MIN_SAMPLES_PER_READOUT = 2
 
 
 def growth_of_total(
     evidence: Evidence, method: Method, method_options: Mapping[str, Any], result: CapacityResult
 ) -> Growth:
-    """Return the totals, with their error bars, that the rows measured first give by the method of the result.
+    """Return the totals that the rows measured first give by the method of the result.
 
-    The last point is the total of the result. A size for which the method refuses its rows, because they are too few,
-    has no point. No data check is run and no warning is given: those of the result say what there is to say.
+    The last point is the total of the result. A size for which the method refuses its rows, because
+    they are too few, has no point. No data check is run and no warning is given: those of the
+    result say what there is to say.
     """
     sizes = []
     totals = []
     errors = []
-    for rows in _earlier_stops(evidence):
+    for rows in _rows_measured_first(evidence):
         estimate = _estimate_from(evidence, rows, method, method_options)
         if estimate is not None:
             total = estimate.capacity.sum() if estimate.total is None else estimate.total
@@ -49,8 +53,8 @@ def growth_of_total(
     return Growth(tuple(sizes), tuple(totals), tuple(known_errors) if has_errors else None)
 
 
-def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
-    """Yield the rows measured first, as increasing row numbers, from the fewest to a quarter of all."""
+def _rows_measured_first(evidence: Evidence) -> Iterator[Integers]:
+    """Yield increasing numbers of the rows measured first, from the fewest to a quarter of all."""
     n_samples = evidence.n_samples
     times = evidence.samples.time
     if times is None:
@@ -59,7 +63,7 @@ def _earlier_stops(evidence: Evidence) -> Iterator[Integers]:
         in_order_of_acquisition = np.argsort(times, kind="stable")
     sizes = []
     size = n_samples // SIZE_RATIO
-    while size >= MIN_SAMPLES_PER_READOUT_OF_STOP * evidence.maximum:
+    while size >= MIN_SAMPLES_PER_READOUT * evidence.maximum:
         sizes.append(size)
         size //= SIZE_RATIO
     for size in reversed(sizes):

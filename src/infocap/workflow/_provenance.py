@@ -14,9 +14,10 @@ from ..result import CapacityResult
 
 
 def provenance(recording: Recording | None = None) -> dict[str, Any]:
-    """Return the date, the versions of the software and, of a recording, its unit, design and other metadata.
+    """Return the date, the versions of the software and, of a recording, its metadata.
 
-    The recording's metadata hold the plan of the run, with the seed, and the names of the files that were read.
+    The recording's metadata hold the plan of the run, with the seed, and the names of the files
+    that were read.
     """
     entries = {"estimated": datetime.now(UTC).isoformat(timespec="seconds")} | _versions()
     if recording is None:
@@ -31,7 +32,10 @@ def provenance(recording: Recording | None = None) -> dict[str, Any]:
 def with_provenance(
     result: CapacityResult, recording: Recording | None = None, **more: Any
 ) -> CapacityResult:
-    """Return the result with its provenance, and `more` entries of it, in ``metadata["provenance"]``."""
+    """Return the result with its provenance in ``metadata["provenance"]``.
+
+    Entries that only the caller knows are passed as `more`.
+    """
     entries = provenance(recording) | more
     return replace(result, metadata=result.metadata | {"provenance": entries})
 

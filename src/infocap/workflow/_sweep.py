@@ -1,10 +1,11 @@
-"""sweep: the capacities of a system at every combination of its parameters' values, and a folder that keeps them."""
+"""sweep: the capacities of a system at every combination of values of its parameters."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -58,7 +59,15 @@ MAX_NAME_LENGTH = 120
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
-    """A `CapacityResult` for every combination of settings; the last parameter varies fastest."""
+    """A `CapacityResult` for every combination of settings; `sweep` makes one.
+
+    Attributes
+    ----------
+    settings
+        The values of each parameter.
+    results
+        One result for every combination of them; the last parameter varies fastest.
+    """
 
     settings: dict[str, tuple[Any, ...]]
     results: tuple[CapacityResult, ...]
@@ -100,7 +109,13 @@ class Sweep:
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
     def at(self, **point: Any) -> CapacityResult:
-        """Return the result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``."""
+        """Return the result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``.
+
+        Parameters
+        ----------
+        **point
+            The value of every parameter.
+        """
         for candidate, result in self:
             if candidate == point:
                 return result
@@ -110,7 +125,7 @@ class Sweep:
         )
 
     def to_xarray(self) -> xr.Dataset:
-        """Return one table: total, capacity of every function, by degree, and errors where the method has them."""
+        """Return totals, capacities of all functions and by degree, and errors, in one table."""
         import xarray as xr
 
         first = self.results[0]
@@ -142,13 +157,15 @@ class Sweep:
         return xr.Dataset(columns, coordinates, attributes)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return one row per setting: its values, total, error, why it is unreliable, and capacity by degree."""
+        """Return one row per setting: its values, the total with its error, capacity by degree."""
         table = self.to_xarray()
         names = [name for name in (*COLUMNS_PER_SETTING, "maximum") if name in table]
         totals = table[names].to_dataframe()
         by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
         # The settings keep the types that they were given in.
-        settings = {name: [point[name] for point in self.points] for name in self.settings}
+        settings = {}
+        for name in self.settings:
+            settings[name] = [point[name] for point in self.points]
         return totals.join(by_degree).reset_index().assign(**settings)
 
 
@@ -172,26 +189,30 @@ def sweep(
     complex_as: str | None = None,
     washout: int | None = None,
 ) -> Sweep:
-    """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
+    """Probe a system at every combination of settings.
 
-    All settings are measured at the same inputs; a basis from `delayed_basis` takes a random sequence of them.
+    Each result is what `probe` gives for its setting alone.
+
+    All settings are measured at the same inputs; a basis from `delayed_basis` takes a random
+    sequence of them.
 
     Parameters
     ----------
     make_system
-        Makes the system for one setting: called with the names of `settings` as keyword arguments, for example
-        `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a function that tunes an
-        instrument and returns it.
+        Makes the system for one setting: called with the names of `settings` as keyword arguments,
+        for example `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a
+        function that tunes an instrument and returns it.
     settings
         Values of each parameter: ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
     basis, n_samples, seed, design, blocks, weighted
         The functions and the inputs, as for `probe`.
     executor
-        Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a `make_system` that can be
-        pickled.
+        Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a
+        `make_system` that can be pickled.
     path
-        A folder that keeps each result as soon as it is there. The same call goes on where it was stopped, and
-        takes further values of the settings; another basis, design, seed or method is refused.
+        A folder that keeps each result as soon as it is there. The same call goes on where it was
+        stopped, and takes further values of the settings; another basis, design, seed or method is
+        refused.
     progress
         Show a progress bar.
     method, method_options, constant, complex_as, washout
@@ -242,12 +263,7 @@ def sweep(
     if path is not None:
         plan = probe_options | _plan_entries(make_system, basis, method, method_options)
         folder = _SweepFolder(Path(path), plan)
-    results: dict[int, CapacityResult] = {}
-    if folder is not None:
-        for number, point in enumerate(points):
-            file = folder.file(point)
-            if file.exists():
-                results[number] = load_result(file)
+    results = {} if folder is None else folder.kept_results(points)
     missing = {number: point for number, point in enumerate(points) if number not in results}
     measure = functools.partial(_measured, make_system, basis=basis, probe_options=probe_options)
     with tqdm(
@@ -295,7 +311,7 @@ def _run(
 
 
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each parameter as tuples, after a check that there are some and none twice."""
+    """Return the values of each parameter as tuples; refuse none, and one that occurs twice."""
     if not isinstance(settings, Mapping) or not settings:
         raise ParameterError(
             f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}."
@@ -319,7 +335,7 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return every combination of the values, as keyword arguments; the last parameter varies fastest."""
+    """Return every combination of the values; the last parameter varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -359,18 +375,27 @@ class _SweepFolder:
             self._refuse_another_sweep()
 
     def file(self, point: dict[str, Any]) -> Path:
-        """Return the file of one setting, whose name a person can read; a hash tells apart what looks the same."""
-        allowed = [
-            letter if letter.isalnum() or letter in "=,.-+_" else "_"
-            for letter in _in_words(point, ",")
-        ]
-        name = "".join(allowed)[:MAX_NAME_LENGTH]
+        """Return the file of one setting.
+
+        Its name can be read, and a hash tells apart what looks the same.
+        """
+        readable = re.sub(r"[^\w=,.+-]", "_", _in_words(point, ","))
+        name = readable[:MAX_NAME_LENGTH]
         exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
         digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
         return self.folder / f"{name}-{digest}.nc"
 
+    def kept_results(self, points: list[dict[str, Any]]) -> dict[int, CapacityResult]:
+        """Return the results of those settings that the folder already has, by their number."""
+        results = {}
+        for number, point in enumerate(points):
+            file = self.file(point)
+            if file.exists():
+                results[number] = load_result(file)
+        return results
+
     def keep(self, point: dict[str, Any], result: CapacityResult) -> None:
-        """Save one result; the folder is made with the first, so that a call that never ran leaves nothing."""
+        """Save one result; the folder is made with the first one."""
         plan_file = self.folder / PLAN_FILE
         if not plan_file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -401,7 +426,10 @@ class _SweepFolder:
 
 
 def _name(function: Any) -> str:
-    """Return a function's name, with what a partial function has fixed; two lambdas of one place look alike."""
+    """Return a function's name, with the arguments that a partial function has fixed.
+
+    Two lambda functions of one place have the same name.
+    """
     if isinstance(function, functools.partial):
         fixed = [repr(value) for value in function.args]
         fixed += [f"{name}={value!r}" for name, value in sorted(function.keywords.items())]
