@@ -1,9 +1,10 @@
 """Control variates for sequences: least squares, with each stretch of the samples left out in turn.
 
-Neighbouring samples of a device with memory are not independent, so no formula for single samples
-tells how far an estimate scatters; stretches that are long against the memory are nearly
-independent. All that a fit needs of a stretch are sums of products. So leaving out each in turn
-takes no further pass, and removes the bias as well (jackknife).
+A stretch is a group of consecutive samples. Neighbouring samples of a device with memory are not
+independent, so formulas for independent samples do not give the error of an estimate; stretches that
+are long against the memory are nearly independent. A fit needs only sums of products over the samples.
+So the fits without one stretch each take no further pass; their differences give the errors, and the
+bias to subtract (jackknife).
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ from ._method import Estimate
 # Samples per function from which on least squares is safe; with fewer, leaving out a stretch
 # changes the fit too much.
 MIN_SAMPLES_PER_CONTROL = 8
-# Controls per reported function: what a device remembers beyond the functions scatters totals and
-# biases them; twice as many controls halved that bias.
+# Controls per reported function. Memory of the device that no control describes adds scatter and
+# bias to the total; twice as many controls as functions halved that bias.
 CONTROLS_PER_FUNCTION = 2
-# Products of samples and squared controls beyond which the fit takes minutes, and the bias is small
-# against the rest: then a few further controls tell whether the window is too short.
+# Number of samples times squared number of controls beyond which the fit takes minutes. The bias is
+# then small anyway, and a few further controls suffice to see whether the delays are too short.
 MAX_FIT_OPERATIONS = 5e10
 # Bytes of the sums of all stretches that are kept together. With more, the samples are gone through a
 # second time, stretch by stretch.
@@ -109,7 +110,7 @@ def fit_least_squares(sums: ControlSums) -> LeastSquares | None:
     c = inverse @ (inverse.T @ sums.phi_z)
     n_free = sums.count - c.shape[0]
     covariance = to_numpy(sums.z_z - sums.phi_z.T @ c) / n_free
-    # The squares of coefficients hold their noise: that much of the residual is not missing in G.
+    # The noise of the coefficients makes c'c too large, so less of the residual has to be added to G.
     noise_of_c = float(array_namespace(inverse).sum(inverse**2))
     gram = to_numpy(c.T @ c) + covariance * (1 - noise_of_c)
     return LeastSquares(to_numpy(c), covariance, gram)
@@ -151,9 +152,10 @@ def _fit_without(whole: ControlSums, stretch: ControlSums) -> LeastSquares | Non
 def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estimate | None:
     """Return capacities free of bias to second order, from fits without each of 24 stretches.
 
-    P-values need no stretches: functions of independent inputs are white, so those without capacity
-    scatter as if samples were independent. Functions beyond those reported serve as controls, and
-    tell what a longer window would hold. None where samples are too few for least squares.
+    P-values need no stretches: functions of independent inputs are uncorrelated in time, so estimates
+    of those without capacity scatter as if samples were independent. Functions with longer delays,
+    or of the next degree, serve as further controls; their capacity shows whether the basis reaches
+    far enough back. None where samples are too few for least squares.
     """
     controls = _choose_sequence_controls(evidence)
     fits = None if controls is None else fit_without_stretches(evidence, controls)
@@ -162,8 +164,9 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     reported = evidence.basis.positions_in(controls)
     further = np.setdiff1d(np.arange(len(controls)), reported)
 
-    # Capacities of all samples and without each stretch, corrected by the jackknife. Noise of a fit
-    # falls as 1 / (N - M) for M controls: so much more than 1 / N do samples left out change.
+    # Capacities of all samples and without each stretch, corrected by the jackknife. The noise of a
+    # fit with M controls falls as 1 / (N - M) instead of 1 / N, so leaving out samples changes it more.
+    # The factor (N - M) / N corrects for this.
     n_stretches = len(fits.without)
     free_fraction = 1 - len(controls) / evidence.n_samples
     capacity = fits.of_all.capacities()
@@ -175,17 +178,18 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     whitening = fits.of_all.whitening
     covariance = whitening.T @ fits.of_all.residual_covariance @ whitening
     n_directions = effective_directions(covariance)
-    null = _null_capacities(evidence, controls, fits.of_all)[reported]
+    null_capacity = _null_capacities(evidence, controls, fits.of_all)[reported]
     p_value = scipy.special.chdtrc(
-        n_directions, n_directions * capacity[reported] / np.maximum(null, SMALLEST_DIVISOR)
+        n_directions,
+        n_directions * capacity[reported] / np.maximum(null_capacity, SMALLEST_DIVISOR),
     )
 
     spread = capacity_without[:, reported].std(axis=0)
     scale = student_widening(n_stretches) * np.sqrt(n_stretches - 1)
     first_order = scale * np.sqrt(free_fraction) * spread
-    # Squares of noise scatter about their mean: what the jackknife sees of that is too little near
-    # zero.
-    second_order = 2 * np.abs(capacity[reported] - unbiased) * null / n_directions
+    # The squared noise scatters about its mean. For capacities near zero the jackknife
+    # underestimates this.
+    second_order = 2 * np.abs(capacity[reported] - unbiased) * null_capacity / n_directions
     error = np.sqrt(first_order**2 + second_order)
     if evidence.samples.constant:
         unbiased[0] = 1.0
@@ -199,7 +203,9 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     checks = [
         *short_stretches(evidence),
         *_short_window(unbiased, capacity_beyond, error_beyond),
-        *_stretches_that_disagree(_relative_scatter(fits, reported, null, evidence.n_samples)),
+        *_stretches_that_disagree(
+            _relative_scatter(fits, reported, null_capacity, evidence.n_samples)
+        ),
     ]
     return Estimate(
         np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0),
@@ -232,14 +238,17 @@ def _choose_sequence_controls(evidence: Evidence) -> DelayedBasis | None:
 
 
 def _null_capacities(evidence: Evidence, controls: DelayedBasis, fit: LeastSquares) -> Floats:
-    """Return the expected capacity of each control if it had none, for all samples: (controls,)."""
+    """Return the mean of the capacity estimate of each control under the null hypothesis: (controls,).
+
+    The null hypothesis is that the true capacity is zero.
+    """
     samples = replace(evidence.samples, basis=controls)
     sum_squares = partial(
         _residual_squares, c=fit.c, whitening_of_gram=fit.whitening, **evidence.whitener
     )
     residual_squares, power = evidence.engine.fold(samples, sum_squares)
-    null: Floats = residual_squares / power**2
-    return null
+    null_capacity: Floats = residual_squares / power**2
+    return null_capacity
 
 
 def _residual_squares(
@@ -264,7 +273,9 @@ def _residual_squares(
     return total
 
 
-def _relative_scatter(fits: StretchFits, reported: Integers, null: Floats, n_samples: int) -> float:
+def _relative_scatter(
+    fits: StretchFits, reported: Integers, null_capacity: Floats, n_samples: int
+) -> float:
     """Return how much coefficients scatter from stretch to stretch, relative to white noise.
 
     Both variances are averaged with the capacities as weights, without the constant.
@@ -276,7 +287,7 @@ def _relative_scatter(fits: StretchFits, reported: Integers, null: Floats, n_sam
     variance = np.sum(np.var(white_c_without, axis=0), axis=1)
     variance *= (n_stretches - 1) * (1 - n_controls / n_samples)
     capacity = fits.of_all.capacities()[reported]
-    expected = max(float(capacity[1:] @ null[1:]), CAPACITY_ROUNDING / n_samples)
+    expected = max(float(capacity[1:] @ null_capacity[1:]), CAPACITY_ROUNDING / n_samples)
     return float(capacity[1:] @ variance[1:]) / expected
 
 
