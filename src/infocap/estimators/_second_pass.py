@@ -270,9 +270,10 @@ def _variance(influence: Floats, bias: Floats, covariance: Floats, n: int) -> Fl
     )
     widening = 1 + FEW_SAMPLES_WIDENING / n_effective
     first_order = widening * (second - first**2 / n) / n**2
-    # A sum of squares with mean b and nu degrees of freedom has the variance 2 b² / nu. Functions
-    # with some capacity have a smaller b and a smaller nu. 2 b b0 / nu, with b0 and nu of a function
-    # without capacity, is large enough for these as well.
+    # A sum of squares with mean beta, the bias, and nu degrees of freedom has the variance
+    # 2 beta² / nu. Functions with some capacity have a smaller beta and a smaller nu.
+    # 2 beta beta0 / nu, with beta0 and nu of a function without capacity, is large enough for these
+    # as well.
     unexplained = max(np.trace(covariance), SMALLEST_DIVISOR)
     second_order = 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
     return np.asarray(first_order + second_order)
