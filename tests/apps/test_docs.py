@@ -314,6 +314,13 @@ def test_every_function_and_table_of_the_architecture_page_exists():
     names -= {name for name in names if name.endswith((".py", ".toml"))}
     assert len(names) > 30
     assert [name for name in names if set(name.split(".")) - defined - rooms] == []
+    for name in names:
+        owner, _, method = name.rpartition(".")
+        if owner[:1].isupper():
+            (body,) = re.findall(
+                rf"^class {owner}\b.*\n((?:    .*\n|\n)*)", code, flags=re.MULTILINE
+            )
+            assert re.search(rf"^    def {method}\b", body, flags=re.MULTILINE), name
 
 
 def test_the_architecture_is_one_page():

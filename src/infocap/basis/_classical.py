@@ -200,7 +200,7 @@ def binomial(n: int, p: float = 0.5) -> Family:
     return discrete_family(
         levels.astype(float),
         mass[levels],
-        ruler=(0.0, float(n)),
+        canonical=(0.0, float(n)),
         name="binomial",
         symbol="K",
         distribution=f"Binomial({n}, {p:g})",
@@ -228,7 +228,7 @@ def bernoulli(p: float = 0.5) -> Family:
     return discrete_family(
         np.array([0.0, 1.0]),
         np.array([1 - p, p]),
-        ruler=(0.0, 1.0),
+        canonical=(0.0, 1.0),
         name="bernoulli",
         symbol="B",
         distribution=f"Bernoulli({p:g})",

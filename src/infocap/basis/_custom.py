@@ -67,7 +67,7 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     return discrete_family(
         distinct_levels,
         total_weights / total_weights.sum(),
-        ruler=_ruler(distinct_levels),
+        canonical=_canonical_interval(distinct_levels),
         name="table",
         symbol="p",
         distribution=f"{len(distinct_levels)} levels",
@@ -159,7 +159,7 @@ def tabulated(*, a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: N
     mean = float(diagonal[0])
     deviation = float(off_diagonal[0])
     bounded = np.isfinite(support).all()
-    ruler = _ruler(points) if bounded else (mean - deviation, mean + deviation)
+    canonical = _canonical_interval(points) if bounded else (mean - deviation, mean + deviation)
     return Family(
         name="tabulated",
         symbol="p",
@@ -173,15 +173,15 @@ def tabulated(*, a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: N
             ("cdf", tuple(cdf)),
             ("support", tuple(support)),
         ),
-        canonical=ruler,
+        canonical=canonical,
         support=(float(support[0]), float(support[1])),
-        domain=ruler,
+        domain=canonical,
         largest_degree=len(diagonal) // 2 - 1,  # E[y^4] needs twice as many coefficients
     )
 
 
-def _ruler(points: Floats) -> tuple[float, float]:
-    """Return the interval that stands for `domain`; that of a single level has width 1."""
+def _canonical_interval(points: Floats) -> tuple[float, float]:
+    """Return the range of the points, onto which `domain` is mapped; a single point gets width 1."""
     low = float(points[0])
     high = float(points[-1])
     return low, high if high > low else low + 1.0

@@ -39,7 +39,7 @@ class Family:
     Parameters
     ----------
     name
-        What the family is called in files and messages.
+        The name of the family in files and messages.
     symbol
         What its functions are called in labels: "P" gives ``P2(u3)``.
     recurrence
@@ -54,7 +54,7 @@ class Family:
         makes it.
     canonical
         The interval of x that `domain` is mapped onto, so that ``domain=(0, 1)`` shifts and
-        stretches any family. For unbounded distributions it is a ruler and not the support: mean ±
+        stretches any family. For unbounded distributions it is not the support: mean ±
         one standard deviation (Hermite), or origin and scale (Laguerre).
     support
         The smallest and the largest possible x.
@@ -86,7 +86,7 @@ class Family:
     domain: tuple[float, float] = (-1.0, 1.0)
     largest_degree: int | None = None
     variable: str = field(default="", compare=False)
-    # Whether `restore(name, parameters, domain)` makes this family again. The registry sets it.
+    # Whether `restore(name, parameters, domain)` returns an equal family. The registry sets it.
     restorable: bool = field(default=False, init=False, repr=False)
     # What `values` needs for a number of functions, made once: every block of samples asks for the
     # same number.
@@ -100,7 +100,7 @@ class Family:
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        """What two families share if and only if they have the same functions."""
+        """A key that is equal for two families if and only if their functions are equal."""
         if self.restorable:
             return self.name, self.parameters, self.domain
         identity = []
@@ -409,11 +409,11 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 
 def discrete_family(
-    levels: Floats, mass: Floats, *, ruler: tuple[float, float], **attributes: Any
+    levels: Floats, mass: Floats, *, canonical: tuple[float, float], **attributes: Any
 ) -> DiscreteFamily:
     """Return a family on ascending levels of known probability.
 
-    `ruler` is the interval of levels that `domain` is mapped onto; `attributes` are `name`,
+    `canonical` is the interval of levels that corresponds to `domain`; `attributes` are `name`,
     `symbol`, `distribution` and `parameters` of the family.
     """
     cumulative = np.cumsum(mass)[:-1]
@@ -426,9 +426,9 @@ def discrete_family(
         **attributes,
         recurrence=no_recurrence,
         canonical_quantile=quantile,
-        canonical=ruler,
-        support=ruler if len(levels) > 1 else (only_level, only_level),
-        domain=ruler,
+        canonical=canonical,
+        support=canonical if len(levels) > 1 else (only_level, only_level),
+        domain=canonical,
         largest_degree=len(levels) - 1,
         levels=levels,
         mass=mass,

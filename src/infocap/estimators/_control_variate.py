@@ -1,4 +1,4 @@
-"""Control variates: functions with known means take the sampling noise out of the capacities."""
+"""Control variates: functions of the inputs with known means reduce the noise of capacities."""
 
 from collections.abc import Iterator
 
@@ -41,14 +41,16 @@ TARGET_LEVERAGE_RATIO = 0.06
 MIN_EFFECTIVE_SAMPLES_OF_TOTAL = 60.0
 # Error of the total from which on a warning about it is worth the reader's time.
 MIN_NOTICEABLE_ERROR = 0.01
-# Error bars by which the mean total of both halves may differ from that of all samples. They differ
-# by three times the bias that is left, which goes with 1 / N².
+# Largest difference, in error bars, between the mean total of both halves and the total of all
+# samples. The bias that is left falls as 1 / N², so this difference is three times that bias.
 MAX_ERRORS_OF_MEAN_OF_HALVES = 6.0
-# Error bars by which the totals of the halves may differ; their difference scatters by two.
+# Largest difference, in error bars, between the totals of both halves. By chance it scatters by two
+# error bars.
 MAX_ERRORS_BETWEEN_HALVES = 10.0
 
-# Fraction of the bias removed that the error bars allow for what is left of it: S_N / (K N) is the
-# next term of the series, and a half of it covers 95 % of the totals of benchmarks/accuracy.py.
+# Share of the next term in the series of the bias that enters the error bars. That term is
+# S_N / (K N) times the bias that is removed; half of it covers 95 % of the totals of
+# benchmarks/accuracy.py.
 THIRD_ORDER_FRACTION = 0.5
 # How many times the residual power that clipped margins take away goes into the error bar of the
 # total: a smaller margin would change the total by about as much, and so do the errors of nearly
@@ -97,13 +99,13 @@ def control_variate(
     capacity = sum_of_squares(passes.white_coefficients.T)
     p_value = _p_values(passes, capacity)
 
-    # A re-estimated fit adds up to (refit_ratio - 1) times the bias: half of it is removed, half
-    # allowed for, and so is the next term of the series.
+    # A re-estimated fit raises the bias by at most the factor refit_ratio. Half of this increase is
+    # subtracted. The other half, and half of the next term of the series, go into the error bars.
     refit_ratio = _refit_ratio(passes)
-    relative_rest = THIRD_ORDER_FRACTION * (passes.leverage_ratio + refit_ratio - 1)
-    third_order = relative_rest * np.abs(passes.bias)
+    unremoved_fraction = THIRD_ORDER_FRACTION * (passes.leverage_ratio + refit_ratio - 1)
+    remaining_bias = unremoved_fraction * np.abs(passes.bias)
     bias = passes.bias * (1 + refit_ratio) / 2
-    variance = refit_ratio * passes.variance + third_order**2
+    variance = refit_ratio * passes.variance + remaining_bias**2
     if evidence.samples.constant:  # the constant readout gives the constant function
         capacity[0] = 1.0
         bias[0] = 0.0
@@ -114,7 +116,7 @@ def control_variate(
     is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > CAPACITY_ROUNDING)
     declared = np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total = float(unbiased.sum())
-    error = _total_error(evidence, passes, refit_ratio, third_order)
+    error = _total_error(evidence, passes, refit_ratio, remaining_bias)
     if evidence.n_samples < MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL * len(capacity):
         clear_total = float(declared.sum())
         error = float(np.hypot(error, total - clear_total))
@@ -152,9 +154,13 @@ def _refit_ratio(passes: PassResults) -> float:
 
 
 def _total_error(
-    evidence: Evidence, passes: PassResults, refit_ratio: float, third_order: Floats
+    evidence: Evidence, passes: PassResults, refit_ratio: float, remaining_bias: Floats
 ) -> float:
-    """Return the standard error of the total: a jackknife, and what corrections leave open."""
+    """Return the standard error of the total.
+
+    It joins the jackknife error with the bias that may be left, and with the effect of the clipped
+    margins.
+    """
     totals = passes.jackknife_totals
     if evidence.basis.memory:  # groups are stretches of a sequence
         jackknife = jackknife_error_of_stretches(totals)
@@ -164,14 +170,14 @@ def _total_error(
         jackknife = student_widening(n_groups) * scatter
     contributions = [
         np.sqrt(refit_ratio) * jackknife,
-        third_order.sum(),
+        remaining_bias.sum(),
         CLIPPED_POWER_FACTOR * passes.clipped_power,
     ]
     return float(np.linalg.norm(contributions))
 
 
 def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float) -> Iterator[Check]:
-    """Yield where the answer is weaker than its error bars say."""
+    """Yield a check for each reason why the errors may be larger than the error bars."""
     if evidence.basis.memory:
         yield from short_stretches(evidence)
     yield from _few_samples_for_functions(evidence, passes)

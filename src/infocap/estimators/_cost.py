@@ -91,24 +91,24 @@ def forecast_cost(
     return n_operations / MIN_FLOPS_PER_SECOND, n_bytes
 
 
-def parse_memory_limit(memory: Any) -> int:
+def parse_memory_limit(memory_limit: Any) -> int:
     """Return the number of bytes that a user means by "1GB", "512 MiB" or a number.
 
     >>> parse_memory_limit("1.5GB")
     1500000000
     """
-    text = str(memory).strip().upper().replace(" ", "")
+    text = str(memory_limit).strip().upper().replace(" ", "")
     match = re.fullmatch(MEMORY_PATTERN, text)
     unit = (match[2] or "") if match else ""
-    if isinstance(memory, bool) or match is None or unit not in BYTES_PER_UNIT:
+    if isinstance(memory_limit, bool) or match is None or unit not in BYTES_PER_UNIT:
         raise ParameterError(
-            f"`memory_limit={memory!r}` is no amount of memory; give bytes, or a text, '512MB' or "
+            f"`memory_limit={memory_limit!r}` is no amount of memory; give bytes, or a text, '512MB' or "
             "'2GiB'."
         )
     n_bytes = int(float(match[1]) * BYTES_PER_UNIT[unit])
     if n_bytes < MIN_MEMORY_LIMIT:
         raise ParameterError(
-            f"`memory_limit={memory!r}` is less than 1 MB, too little for anything; give more."
+            f"`memory_limit={memory_limit!r}` is less than 1 MB, too little for anything; give more."
         )
     return n_bytes
 

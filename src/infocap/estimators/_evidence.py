@@ -1,8 +1,8 @@
-"""Evidence: what one pass over the samples tells about the capacities, before a method is chosen.
+"""Evidence: the sums over all samples from which every method starts.
 
-`gather` makes the pass. It sums up products of readouts and functions over each half of the
-samples; a `Summary` of each half and of the whole is all that raw capacities need. Methods that
-need more go through the rows again: `Evidence.samples` and `Evidence.engine` are the way back.
+`gather` makes the pass over the rows. It adds up products of readouts and functions over each half
+of the samples; a `Summary` of each half and of the whole is all that raw capacities need. Methods
+that need more go through the rows again, with `evidence.engine.fold(evidence.samples, ...)`.
 """
 
 from __future__ import annotations
@@ -48,20 +48,21 @@ MIN_SAMPLES_PER_READOUT_FOR_SUMS = 2
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Summaries of all samples and of their two ordered halves, and the way back to the data.
+    """Summaries of all samples and of their two ordered halves, with the samples themselves.
 
-    Methods are functions of this. What needs another pass over the data is computed when it is
-    first asked for. `infocap.estimators.gather_evidence(u, x, basis)` makes it.
+    A method is a function of it. Properties that need another pass over the data are computed when
+    they are first used. `infocap.estimators.gather_evidence(u, x, basis)` makes an object of this
+    class.
 
     Parameters
     ----------
     samples, engine
-        The rows, and who goes through them.
+        The rows, and the engine with which sums over them are computed.
     column_statistics
         What the scan of all rows found: the range of every channel and input.
     preconditioner
-        What makes the readouts nearly uncorrelated, so that sums of their products keep enough
-        digits; None where some readouts are nearly dependent.
+        The matrix that makes the readouts nearly uncorrelated, so that sums of their products keep
+        enough digits; None where some readouts are nearly dependent.
     whole, halves
         Summaries of all samples, and of the first and the second half.
     data_findings
@@ -88,7 +89,7 @@ class Evidence:
 
     @property
     def basis(self) -> ProductBasis:
-        """The functions whose capacities are wanted."""
+        """The functions whose capacities are estimated."""
         return self.samples.basis
 
     @property
@@ -123,20 +124,26 @@ class Evidence:
 
     @cached_property
     def coordinates(self) -> Any:
-        """Coordinates of the functions along orthonormal directions of it, (rank, terms)."""
+        """Coordinates of the functions along orthonormal directions of that space, (rank, terms).
+
+        The sum of squares of a column is the raw capacity of a function.
+        """
         return coordinates(self.whole, self.space)
 
     @cached_property
     def half_coordinates(self) -> tuple[Any, Any]:
-        """The same from the first half of the samples alone, and from the second."""
+        """Coordinates from the first half of the samples alone, and from the second.
+
+        Each half has orthonormal directions of its own.
+        """
         first, second = (coordinates(half, span(half)) for half in self.halves)
         return first, second
 
     @property
     def readout_weights(self) -> Floats:
-        """W* = G⁻¹R of every function, in units of the channels: (readouts + 1, terms).
+        """W* = G⁻¹c of every function (the paper writes R for c), (readouts + 1, terms).
 
-        The weight of the constant comes first.
+        The weights are in units of the channels. That of the constant comes first.
         """
         samples = self.samples
         slopes_of_rank = self.coordinates[int(samples.constant) :, :]
@@ -162,7 +169,7 @@ class Evidence:
 
     @property
     def extrapolated(self) -> Floats:
-        """Richardson's 2 C_N - C_{N/2}; the part of the bias that falls as 1/N is gone."""
+        """Richardson's extrapolation 2 C_N - C_{N/2}, without the bias that falls as 1/N."""
         return 2 * self.raw - self.raw_half
 
     @cached_property
@@ -199,7 +206,10 @@ class Evidence:
 
     @cached_property
     def whitener(self) -> dict[str, Any]:
-        """Options of `Samples.readouts` that give X~: whitened readouts, of sample covariance 1."""
+        """Options with which `Samples.readouts` returns whitened readouts X~.
+
+        Their sample covariance is 1.
+        """
         whitening = self.space.whitening * float(np.sqrt(self.n_samples))
         return {"mean": self.space.mean, "whitening": to_library_of(whitening, self.coordinates)}
 
@@ -263,7 +273,7 @@ def _summaries_from_sums(
 def choose_preconditioner(
     samples: Samples, column_statistics: ColumnStatistics
 ) -> Preconditioner | None:
-    """Return what makes the readouts nearly uncorrelated, from the random sample of their rows.
+    """Return the matrix that makes the readouts nearly uncorrelated, from rows chosen at random.
 
     None where some readouts are nearly dependent, or there are too few rows to tell.
     """
@@ -292,7 +302,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
     As many rows are multiplied at a time as stay in the processor's cache.
     """
     step = stop - start if samples.x.on_device else samples.basis.tile_samples
-    gram: Any = 0.0  # It is summed up while `project` asks for the tiles.
+    gram: Any = 0.0  # `tiles` adds to it while `project` goes through the tiles.
 
     def tiles() -> Iterator[tuple[Any, Any]]:
         nonlocal gram

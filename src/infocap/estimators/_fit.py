@@ -6,13 +6,13 @@ higher degrees. Readouts z are whitened: their sample covariance is 1.
 
 Any fit f = b' phi of the readouts has known means E[y f] and E[f f']; only the residual e = z - f
 has to be averaged over samples. Its mean square for samples left out of the fit is the variance of
-everything that is estimated, so the fit with the smallest one is best.
+everything that is estimated, so the fit with the smallest mean square is best.
 
-Noisy directions of the readouts are best not fitted at all, clean ones with many controls, so each
-direction takes its own fit. The choice is cross-fitted: the directions for one half of the samples
-are found with the residuals of the other half, and the residuals of both choose the fit. A rotation
-found with the very residuals that then judge it would find directions of noise that seem to be
-predicted.
+Directions of the readouts that are mostly noise are best not fitted at all, and clean ones with
+many controls, so each direction takes its own fit. The choice is cross-fitted: the directions for
+one half of the samples are found with the residuals of the other half, and the residuals of both
+choose the fit. If the same residuals found the directions and chose their fits, directions of pure
+noise would seem predictable.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class HalfFit:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
     fraction: float  # of all samples: one half, unless the number of groups is odd
-    # By the number of a candidate: the projection on the directions that chose it, (rank, rank).
+    # The projection onto the directions that chose a candidate, by its number, (rank, rank) each.
     projections: dict[int, Any]
     coefficients: Any  # b of all readouts, (controls, rank)
 
@@ -163,17 +163,17 @@ def fit_readouts(evidence: Evidence, kind: str, group_edges: Integers) -> Fit:
     selection = _prepare_selection(evidence, group_edges)
     penalties = {"none": (), "least-squares": (0.0,), "auto": RIDGE_PENALTIES}[kind]
     is_reported = np.isin(np.arange(len(selection.controls)), selection.positions)
-    equal_weights = np.where(is_reported, 1.0, np.inf)
-    first_candidates = selection.ridge_fits(equal_weights, penalties)
+    equal_penalty_weights = np.where(is_reported, 1.0, np.inf)
+    first_candidates = selection.ridge_fits(equal_penalty_weights, penalties)
     first_fit = selection.select(first_candidates)
     if kind != "auto":
         return first_fit
 
-    prior_weights = selection.weights_from_prior(first_fit)
-    if prior_weights is None:
+    prior_penalty_weights = selection.penalty_weights_from_prior(first_fit)
+    if prior_penalty_weights is None:
         return first_fit
     candidates = first_candidates[:1]
-    candidates += selection.ridge_fits(prior_weights, RIDGE_PENALTIES_WITH_PRIOR)
+    candidates += selection.ridge_fits(prior_penalty_weights, RIDGE_PENALTIES_WITH_PRIOR)
     second_fit = selection.select(candidates)
     return second_fit if second_fit.residual_power < first_fit.residual_power else first_fit
 
@@ -246,14 +246,16 @@ class _FitSelection:
     z: Any  # whitened readouts at these rows, (rows, rank)
     n_heldout_in_first_half: int
 
-    def ridge_fits(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
-        """Return a fit for each penalty, which is multiplied by the weight of each control.
+    def ridge_fits(self, penalty_weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
+        """Return a fit for each penalty, multiplied by the penalty weight of each control.
 
         Controls of infinite weight are left out. There is no fit where the controls are not
         independent on the samples.
         """
-        used = np.flatnonzero(np.isfinite(weights))
-        penalties_of_controls = (self.sums.count * penalty * weights[used] for penalty in penalties)
+        used = np.flatnonzero(np.isfinite(penalty_weights))
+        penalties_of_controls = (
+            self.sums.count * penalty * penalty_weights[used] for penalty in penalties
+        )
         fits = Ridge.fits(
             self.sums.phi_phi, self.sums.phi_z, used, penalties_of_controls, n_signs=N_SIGNS
         )
@@ -342,7 +344,7 @@ class _FitSelection:
         return _Choice(rotation, candidate_numbers, float(chosen_power.sum()))
 
     def _half_fit(self, choice: _Choice, fraction: float, candidates: list[Candidate]) -> HalfFit:
-        """Put the fit of one half together from the fits that its directions chose."""
+        """Return the fit of one half: in each direction, the fit which that direction chose."""
         rank = len(choice.candidate_numbers)
         is_constant = np.arange(rank) < self.n_constant  # which the first control predicts
         b = to_library_of(np.eye(len(self.controls), rank) * is_constant, self.sums.phi_z)
@@ -355,10 +357,10 @@ class _FitSelection:
                 b = b + candidates[number].fit.coefficients @ projections[number]
         return HalfFit(fraction, projections, b)
 
-    def weights_from_prior(self, fit: Fit) -> Floats | None:
-        """Return weights of the next penalties: 1 / the capacity that each control seems to have.
+    def penalty_weights_from_prior(self, fit: Fit) -> Floats | None:
+        """Return 1 / (estimated capacity) of each control, relative to the largest capacity.
 
-        They are infinite where that is nothing; None where no control has any.
+        A control without estimated capacity has an infinite weight; None if all are without.
         """
         noise = fit.residual_power / self.sums.count
         whitening, _ = whitening_from_gram(fit.first_gram)
@@ -371,8 +373,8 @@ class _FitSelection:
             return None
         is_used = prior >= MIN_PRIOR_TO_NOISE * noise
         is_used[0] = True  # the constant
-        weights = 1 / np.maximum(prior / prior.max(), MIN_RELATIVE_PRIOR)
-        return np.where(is_used, weights, np.inf)
+        penalty_weights = 1 / np.maximum(prior / prior.max(), MIN_RELATIVE_PRIOR)
+        return np.where(is_used, penalty_weights, np.inf)
 
     def _prior_by_degree(self, capacity: Floats, stands_out: Any) -> Floats:
         """Return for each control the mean capacity of the faint controls of its degree.
@@ -421,10 +423,10 @@ def iterate_pieces(
     n_arrays: int = 1,
     **whitener: Any,
 ) -> Iterator[Piece]:
-    """Yield consecutive pieces of some rows, so many at a time as are multiplied at full speed.
+    """Yield consecutive pieces of some rows, each as long as products are fast and memory suffices.
 
-    They are fewer by the factor `n_arrays` where the caller makes so many arrays of the size of
-    `phi` at a time. The values phi are overwritten by those of the next piece.
+    A caller that makes `n_arrays` arrays of the size of `phi` at a time gets pieces shorter by that
+    factor. The values phi are overwritten by those of the next piece.
     """
     n_values = VALUES_PER_PIECE_ON_DEVICE if samples.x.on_device else VALUES_PER_PIECE
     step = max(n_values // (n_arrays * len(basis)), MIN_ROWS_PER_PIECE)
@@ -456,7 +458,7 @@ def choose_controls(evidence: Evidence) -> ProductBasis:
 
 @lru_cache(maxsize=8)
 def _extended(basis: ProductBasis, n_controls: int) -> ProductBasis:
-    """Add functions of higher degree; runs of one device mostly ask for the same ones."""
+    """Add functions of higher degree; they are kept, because one basis is often used again."""
     return basis.extended(n_controls)
 
 

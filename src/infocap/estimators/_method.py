@@ -27,7 +27,8 @@ class Estimate:
     total, total_standard_error
         The total capacity; the sum of `capacity` where `total` is None.
     checks
-        Sentences about what makes the answer weaker than it looks.
+        Findings of the method itself: each a sentence, or a `Check`, on why errors may be larger
+        than the error bars.
     unbiased
         Capacities before any was set to zero or clipped: the centres of the intervals, (terms,).
     coordinates
@@ -64,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A way to estimate capacities: a function of `Evidence`, and what the package must know of it.
+    """A way to estimate capacities: a function of `Evidence`, with its name, source and cost.
 
     Parameters
     ----------

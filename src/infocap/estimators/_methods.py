@@ -25,7 +25,7 @@ _ALL_METHODS = (
         function=control_variate,
         summary=(
             "readouts regressed on the basis, bias removed, error bars, "
-            "at most 5 % of what is shown false"
+            "at most 5 % false discoveries on average"
         ),
         reference="docs/estimators.md",
         extra_bytes=control_variate_bytes,

@@ -1,4 +1,7 @@
-"""From samples to a result: gather the evidence in one pass, then conclude with one method."""
+"""The two steps of an estimation.
+
+`gather_evidence` makes sums over the samples, and `conclude` a result from these.
+"""
 
 import inspect
 import warnings
@@ -34,7 +37,8 @@ from ._evidence import Evidence, gather
 from ._method import Estimate, Estimator, Method
 from ._methods import METHODS
 
-# Days that a job may take at the slowest; a longer one is a mistake in the choice of the basis.
+# Days that an estimation may take on a slow machine. If it would take longer, the basis was
+# probably chosen too large by mistake.
 MAX_DAYS = 2.0
 # Fraction of the machine's memory that a job may take; beyond it the machine would begin to swap.
 MAX_FRACTION_OF_MACHINE_MEMORY = 0.8
@@ -58,7 +62,8 @@ CORES_PER_CHECKING_THREAD = 8
 # the matrices of a method: NumPy and SciPy have a matrix library each, and the idle threads of one
 # take the cores from the other. A device leaves only small matrices to the processor.
 MAX_BASIS_VALUES_FOR_ONE_THREAD = 20_000_000
-# Bytes of coordinates that are kept in a result; without them, `capacity_of` says that they lack.
+# Largest size of the coordinates in a result, in bytes. Larger ones are left out, and
+# `CapacityResult.capacity_of` then raises an error.
 MAX_COORDINATE_BYTES = 64_000_000
 # Coordinates are kept of all samples and of both halves.
 N_COORDINATE_ARRAYS = 3
@@ -85,7 +90,7 @@ def gather_evidence(
     executor: Any = None,
     method: str | Estimator | None = None,
 ) -> Evidence:
-    """Go through the data once and keep what every method needs.
+    """Compute from the data, in one pass, the sums that every method needs.
 
     Several methods can then be used on the same samples: `conclude` makes a result with one method,
     and ``METHODS[name](evidence)`` returns the capacities alone.
@@ -104,7 +109,7 @@ def gather_evidence(
     Returns
     -------
     Evidence
-        Summaries of the samples, and the way back to the rows.
+        Sums over the samples, with the samples themselves.
 
     Examples
     --------
@@ -228,7 +233,7 @@ def conclude(
     method: str | Estimator = "control-variate",
     method_options: Mapping[str, Any] | None = None,
 ) -> CapacityResult:
-    """Run one method on the evidence, check the answer, and put everything into a result.
+    """Run one method on the evidence, run the checks, and return capacities and checks as a result.
 
     Parameters
     ----------
@@ -242,7 +247,7 @@ def conclude(
     Returns
     -------
     CapacityResult
-        The capacities with everything that was noticed about them.
+        The capacities with their errors and the findings of all checks.
 
     Examples
     --------
@@ -362,7 +367,7 @@ def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> 
 def _coordinates_and_weights(
     evidence: Evidence, estimate: Estimate
 ) -> tuple[tuple[Floats, ...], Floats | None]:
-    """Return coordinates and readout weights W* of the functions; neither where they are large."""
+    """Return coordinates and readout weights W* of the functions; empty if too large to keep."""
     n_bytes = N_COORDINATE_ARRAYS * 8 * evidence.rank * len(evidence.raw)
     if n_bytes > MAX_COORDINATE_BYTES:
         return (), None
@@ -373,7 +378,7 @@ def _coordinates_and_weights(
 
 
 def _analyse_repeats(samples: Samples) -> tuple[Repeats | None, Integers | None]:
-    """Return what the rows that were measured twice say about noise, and the numbers of those rows.
+    """Return the noise analysis of the rows that were measured twice, and their numbers.
 
     Both are None where there are no repeats.
     """

@@ -1,4 +1,4 @@
-"""The work of the second pass on a range of rows: residuals of the fit, and sums that follow.
+"""The second pass over one range of rows: the residuals of the fit, and sums of products with them.
 
 The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of
 them, e = z - f the residual, phi are the controls, y the reported functions, W their readout
@@ -27,9 +27,9 @@ MIN_RELATIVE_MARGIN = 0.25
 # The same for error bars, which must not be too short: with the margin above, those of nearly
 # noise-free devices held in 80 % instead of 95 %.
 MIN_RELATIVE_MARGIN_FOR_ERRORS = 0.02
-# Numbers of one tile of functions and samples. They stay in the cache, and take less than the
-# 128 KB above which memory is fetched from the system each time (in Dask's workers that doubled
-# the time of the pass).
+# Numbers in one tile of functions and samples. A tile stays in the cache, and takes less than
+# 128 KB; larger arrays are requested from the operating system each time, which doubled the time
+# of the pass in Dask's workers.
 NUMBERS_PER_TILE = 16_000
 # Functions of a tile at least, so that a tile is still multiplied at full speed.
 MIN_FUNCTIONS_PER_TILE = 8
@@ -41,7 +41,7 @@ class ResidualSums(AddableSums):
 
     N² times the bias of a capacity is a polynomial in W: `bias_constant` - 2 `bias_linear` +
     W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - |e|²/N) and b = e·f. Functions that
-    are no controls have W = 0, so nothing but the first coefficient is needed of them.
+    are not controls have W = 0, so they need only the first of these coefficients.
     """
 
     count: int
@@ -60,13 +60,16 @@ class ResidualSums(AddableSums):
 
 @dataclass(frozen=True, eq=False)
 class SecondPassJob:
-    """What the work on a range of rows needs, to be sent to other processes."""
+    """The arguments of `residual_sums` beside the rows.
+
+    They are one object, which other processes can receive.
+    """
 
     fit: Fit
     positions: Integers  # among the controls, of the reported functions that are controls
-    weights: Any  # W of these, (reported controls, rank)
-    # All reported functions after the constant, with which every basis begins. None if all of them
-    # are controls, whose values are at hand.
+    readout_weights: Any  # W of these, (reported controls, rank)
+    # The constant, with which every basis begins, and all reported functions. None if all of these
+    # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
     whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     group_edges: Integers  # rows where groups begin, half of them in each half of the samples
@@ -128,7 +131,7 @@ def _groups_of(piece: Piece, edges: Integers) -> Iterator[tuple[int, int, int]]:
 
 
 def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _Rows:
-    """Make the residuals of a piece, each from a fit without its row."""
+    """Return the values of a piece, and the residual of each row in a fit without that row."""
     phi = piece.phi
     z = piece.z
     xp = array_namespace(z)
@@ -188,9 +191,11 @@ def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
         e_e=e_e,
         f2_e_e=(white_e * f_power[:, None]).T @ white_e,
         bias_constant=_sum_bias_constant(rows, a),
-        bias_linear=xp.vecdot(multiply_tall(rows.reported_controls, a_z_plus_b_e), job.weights),
+        bias_linear=xp.vecdot(
+            multiply_tall(rows.reported_controls, a_z_plus_b_e), job.readout_weights
+        ),
         bias_quadratic=z.T @ (a_z_plus_b_e + b_e) + (f_power[:, None] * e).T @ e,
-        influence=_sum_influence(rows, job.weights),
+        influence=_sum_influence(rows, job.readout_weights),
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
 
@@ -202,7 +207,7 @@ def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
     return array_namespace(y).concat(sums)
 
 
-def _sum_influence(rows: _Rows, weights: Any) -> Any:
+def _sum_influence(rows: _Rows, readout_weights: Any) -> Any:
     """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls)."""
     xp = array_namespace(rows.z)
     # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
@@ -210,7 +215,7 @@ def _sum_influence(rows: _Rows, weights: Any) -> Any:
     half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
     sums = []
     for tile in _tiles_of_functions(rows.reported_controls):
-        tile_weights = weights[tile, :]
+        tile_weights = readout_weights[tile, :]
         influence = tile_weights @ half_e_minus_z + rows.reported_controls[tile, :]
         influence *= tile_weights @ twice_e
         square = influence * influence

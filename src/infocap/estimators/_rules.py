@@ -1,4 +1,7 @@
-"""The paper's methods, the field's two older rules for zeros, and jackknife error bars for all."""
+"""The paper's two algorithms and two older rules that set capacities to zero.
+
+Their errors come from a jackknife.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,14 +33,15 @@ MIN_JACKKNIFE_BLOCKS = 4
 # number) before and after, and the order.
 N_SURROGATE_ARRAYS = 17
 
-# What a method computes before it sets anything to zero, from all samples or from a part of them.
-Values = Callable[[Evidence], Floats]
+# Capacities before any is set to zero, as a function of the evidence of all samples or of a part.
+CapacitiesOf = Callable[[Evidence], Floats]
 
 
 def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
-    """Return C_N as it is, with the exact normalisation E[y²] = 1, so single values may exceed 1.
+    """Return C_N without any correction.
 
-    It is biased upwards by about rank / N for every function.
+    It is normalised by the exact E[y²] = 1, so that single values may exceed 1. It is biased
+    upwards by about rank / N for every function.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     estimate = Estimate(evidence.raw)
-    return _with_jackknife(estimate, evidence, _raw_values, jackknife)
+    return _with_jackknife(estimate, evidence, _raw_capacities, jackknife)
 
 
 def threshold_richardson(
@@ -89,7 +93,7 @@ def threshold_richardson(
     capacity = np.where(is_zero, 0.0, np.maximum(evidence.extrapolated, 0.0))
     checks = _check_thresholds(threshold, further_remedy)
     estimate = Estimate(capacity, threshold, checks=checks)
-    return _with_jackknife(estimate, evidence, _extrapolated_values, jackknife)
+    return _with_jackknife(estimate, evidence, _extrapolated_capacities, jackknife)
 
 
 def richardson_threshold(
@@ -126,13 +130,13 @@ def richardson_threshold(
         threshold = np.full_like(extrapolated, -np.min(extrapolated))
     capacity = np.where(extrapolated < threshold, 0.0, extrapolated)
     estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
-    return _with_jackknife(estimate, evidence, _extrapolated_values, jackknife)
+    return _with_jackknife(estimate, evidence, _extrapolated_capacities, jackknife)
 
 
 def chi2(evidence: Evidence, *, p: float = 1e-4, jackknife: int = 0) -> Estimate:
     """Return capacities above twice the (1 - p) quantile of chi²(rank) / N, zero below.
 
-    N C_N of a target independent of the readouts is about chi-squared with as many degrees of
+    N C_N of a function independent of the readouts is about chi-squared with as many degrees of
     freedom as there are readouts; the authors double the quantile for safety. They use the
     empirical mean of y². The bias is not corrected.
 
@@ -157,7 +161,7 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, jackknife: int = 0) -> Estimate
     threshold = np.full_like(normalised, level)
     capacity = np.where(normalised > threshold, normalised, 0.0)
     estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
-    return _with_jackknife(estimate, evidence, _raw_values, jackknife, divide_by_power=True)
+    return _with_jackknife(estimate, evidence, _raw_capacities, jackknife, divide_by_power=True)
 
 
 def surrogate(
@@ -196,7 +200,7 @@ def surrogate(
     is_above = normalised > threshold * (1 + SURROGATE_ROUNDING)
     capacity = np.where(is_above, normalised, 0.0)
     estimate = Estimate(capacity, threshold, checks=_check_thresholds(threshold))
-    return _with_jackknife(estimate, evidence, _raw_values, jackknife, divide_by_power=True)
+    return _with_jackknife(estimate, evidence, _raw_capacities, jackknife, divide_by_power=True)
 
 
 def surrogate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
@@ -204,11 +208,11 @@ def surrogate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int
     return 8.0 * n_samples * N_SURROGATE_ARRAYS
 
 
-def _raw_values(evidence: Evidence) -> Floats:
+def _raw_capacities(evidence: Evidence) -> Floats:
     return evidence.raw
 
 
-def _extrapolated_values(evidence: Evidence) -> Floats:
+def _extrapolated_capacities(evidence: Evidence) -> Floats:
     return evidence.extrapolated
 
 
@@ -251,23 +255,25 @@ def _products(samples: Samples, start: int, stop: int, **whitener: Any) -> Any:
 def _with_jackknife(
     estimate: Estimate,
     evidence: Evidence,
-    values: Values,
+    capacities_of: CapacitiesOf,
     n_blocks: int,
     *,
     divide_by_power: bool = False,
 ) -> Estimate:
     """Add standard errors from a jackknife over blocks of samples; none where `n_blocks` is 0.
 
-    `values` are the capacities before any are set to zero; with `divide_by_power` the method
-    divides them by the sample mean of y². Blocks are consecutive rows, half of them in each half
-    of the samples, so that extrapolation from halves stays what it is. On low-discrepancy points
-    the error bars are too long: a design with a gap is no longer even.
+    `capacities_of` returns the capacities before any is set to zero; with `divide_by_power` the
+    method divides them by the sample mean of y². Blocks are consecutive rows, half of them in each
+    half of the samples, so that the extrapolation still compares two halves. On low-discrepancy
+    points the error bars are too long, because a design without one of its blocks is less even.
     """
     if require_whole_number("jackknife", n_blocks, 0) == 0:
         return estimate
     edges = _block_edges(evidence, n_blocks)
-    without_block = np.array([values(rest) for rest in _evidence_without_blocks(evidence, edges)])
-    unbiased = values(evidence)
+    without_block = np.array(
+        [capacities_of(rest) for rest in _evidence_without_blocks(evidence, edges)]
+    )
+    unbiased = capacities_of(evidence)
     if divide_by_power:
         # Sums of y² over each block give the mean of y² over the samples without it.
         powers = np.array(evidence.engine.fold(evidence.samples, square_sums, edges=edges))
@@ -317,7 +323,10 @@ def _evidence_without_blocks(evidence: Evidence, edges: list[int]) -> Iterator[E
 
 
 def _all_but_one(blocks: list[Summary]) -> list[Summary]:
-    """Return the summaries of all blocks but each one, from those of beginnings and ends."""
+    """Return, for each block, the summary of all other blocks.
+
+    It combines the blocks in front of that block with the blocks after it.
+    """
     beginnings = list(accumulate(blocks[:-1], combine))  # blocks 0, 0 to 1, ...
     backwards = accumulate(reversed(blocks[1:]), lambda end, block: combine(block, end))
     ends = list(backwards)[::-1]  # blocks 1 to the last, 2 to the last, ...

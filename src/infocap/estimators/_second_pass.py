@@ -1,4 +1,4 @@
-"""The second pass: the residuals of a fit, and what they say about every capacity.
+"""The second pass over the rows: capacities, bias and errors, from the residuals of a fit.
 
 Write y for a reported function, z for the whitened readouts, c = E[y z] for the coefficients of y,
 G = E[z z'] and W = G^-1 c. When c and G are off by dc and dG, the capacity C = c'G^-1c is off by
@@ -8,12 +8,13 @@ whitening by G^-1/2, which makes the readouts uncorrelated.
 
 With the readout split into what a fit predicts and the residual, z = f + e, a sample adds y e to
 dc and e f' + f e' + e e' to dG. So the first order is a mean over samples of the influence
-(e·W)(2 rho + e·W), where rho = y - z·W is what the readouts leave of the target. The second is the
+(e·W)(2 rho + e·W), where rho = y - z·W is what the readouts leave of y. The second is the
 square of the mean of e rho - f (e·W), whose expectation is 1/N times the mean of its square: the
 bias of the capacity.
 
-The pass sums up, for each group of samples, what follows from e (`residual_sums`). The sums of all
-groups give the estimates and their bias; differences between groups and halves give error bars.
+For each group of samples, the pass adds up products with e (`residual_sums`). The sums of all
+groups give the estimates and their bias; differences between groups and between halves give error
+bars.
 """
 
 from __future__ import annotations
@@ -48,9 +49,13 @@ MEMORY_FRACTION_OF_SUMS = 1 / 4
 
 @dataclass(frozen=True, eq=False)
 class PassResults:
-    """What both passes say about some functions, and about the sum of their capacities."""
+    """Estimates, bias and scatter of the capacities of some functions, and of the sum of these.
 
-    white_coefficients: Any  # c'G^-1/2, (terms, rank); squares of a row add up to C
+    White coefficients are c'G^-1/2: the coefficients of a function on readouts that are
+    uncorrelated and have unit variance.
+    """
+
+    white_coefficients: Any  # (terms, rank); squares of a row add up to the capacity C
     bias: Floats  # of the capacities, (terms,)
     variance: Floats  # of the capacities, (terms,)
     group_variance: Floats  # of the white coefficients between groups, (terms,)
@@ -61,7 +66,7 @@ class PassResults:
     fixed_fit_change: float
     refitted_change: float
     residual_covariance: Floats  # of e G^-1/2, (rank, rank); its trace is the unexplained rank
-    leverage_ratio: float  # S_N / (K N): how much single samples weigh
+    leverage_ratio: float  # S_N / (K N), K being the rank: how much single samples weigh
     effective_samples: float  # (Σ|e|⁴)² / Σ|e|⁸: how many samples the noise of the total rests on
     clipped_power: float  # by how much the mean of |e|² is larger with the margins for error bars
     smallest_eigenvalue: float  # of G
@@ -104,8 +109,9 @@ def _pass_for_functions(
     sums_of_halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
     whole = sums_of_halves[0] + sums_of_halves[1]
 
-    # Coefficients and Gram matrix: E[y f] and E[f f'], which are known, and means of what the
-    # residuals add. E[y f] is the mean over fits without each sample, hence the change by refits.
+    # Coefficients and Gram matrix are E[y f] and E[f f'], which are known, plus means over samples
+    # of the terms with residuals. E[y f] is averaged over the fits without one sample each, so the
+    # mean change by which these differ from the fit of all samples is subtracted.
     refit = _solve_refit(fit, [half.phi_e for half in sums_of_halves])
     known_c = rows_at(fit.coefficients - refit.of_own_half / n, reported.positions)
     known_gram = sum(
@@ -126,8 +132,8 @@ def _pass_for_functions(
     estimate = {"c": c, "gram": gram, "whitening": whitening}
     scatter = _scatter_between(groups, whole, **estimate)
     half_scatter = _scatter_between(sums_of_halves, whole, **estimate)
-    # When a half of the samples changes the fit by db, it changes N c by (N - A) db beside y e,
-    # where A is the sum of phi phi'.
+    # A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
+    # where A is the sum of phi phi' over all samples.
     refitted_y_e = []
     for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
         change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
@@ -140,7 +146,8 @@ def _pass_for_functions(
         group_variance=scatter.variance,
         group_covariance=scatter.covariance,
         jackknife_totals=scatter.jackknife_totals,
-        half_totals=half_scatter.jackknife_totals[::-1],  # without the second half comes last
+        # The first of these totals leaves out the first half, so it is that of the second.
+        half_totals=half_scatter.jackknife_totals[::-1],
         fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
         refitted_change=_squared_difference(refitted_y_e, whitening),
         residual_covariance=residual_covariance,
@@ -171,7 +178,7 @@ class _ReportedFunctions:
     """The functions of one pass: which of them are controls, and their readout weights."""
 
     positions: Integers  # among the controls, (terms,); -1: is not a control
-    weights: Any  # W, zero for functions that are not controls, (terms, rank)
+    readout_weights: Any  # W, zero for functions that are not controls, (terms, rank)
     first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     basis: ProductBasis | None  # as in `SecondPassJob`
 
@@ -179,9 +186,9 @@ class _ReportedFunctions:
         """Return what the work on a range of rows needs."""
         is_control = self.positions >= 0
         return SecondPassJob(
-            fit=_fit_for_workers(fit),
+            fit=_without_unused_arrays(fit),
             positions=self.positions[is_control],
-            weights=rows_at(self.weights, np.flatnonzero(is_control)),
+            readout_weights=rows_at(self.readout_weights, np.flatnonzero(is_control)),
             basis=self.basis,
             whitening=self.first_whitening,
             group_edges=group_edges,
@@ -195,13 +202,15 @@ class _ReportedFunctions:
             y_e = rows_at(group.phi_e, self.positions)
             bias_constant = group.bias_constant
         else:
-            # The constant may be there although it is none of these functions.
+            # The job's basis begins with the constant, even if that is not one of these functions.
             n_extra = len(self.basis) - len(self.positions)
             y_e = group.y_e[n_extra:, :]
             bias_constant = group.bias_constant[n_extra:]
-        xp = array_namespace(self.weights)
+        xp = array_namespace(self.readout_weights)
         bias_linear = rows_at(group.bias_linear[:, None], position_in_sums)[:, 0]
-        bias_quadratic = xp.vecdot(self.weights @ group.bias_quadratic, self.weights)
+        bias_quadratic = xp.vecdot(
+            self.readout_weights @ group.bias_quadratic, self.readout_weights
+        )
         return _GroupSums(
             count=group.count,
             phi_e=group.phi_e,
@@ -225,14 +234,17 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
         basis = evidence.basis.subset(np.union1d([0], numbers))
     return _ReportedFunctions(
         positions=positions,
-        weights=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
+        readout_weights=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
         first_whitening=first_whitening,
         basis=basis,
     )
 
 
-def _fit_for_workers(fit: Fit) -> Fit:
-    """Return the fit without what the second pass does not use, which need not travel."""
+def _without_unused_arrays(fit: Fit) -> Fit:
+    """Return the fit without the arrays that the second pass does not use.
+
+    They are then not sent to the workers of a cluster.
+    """
     first, second = fit.halves
     used = first.projections.keys() | second.projections.keys()
     candidates: list[Any] = [None] * len(fit.candidates)
@@ -242,7 +254,10 @@ def _fit_for_workers(fit: Fit) -> Fit:
 
 
 def _bias(whole: _GroupSums, first_whitening: Any, n: int) -> Floats:
-    """Return the bias of every capacity, without what the noise of W adds to its estimate."""
+    """Return the bias of every capacity.
+
+    The weights W are themselves noisy, which makes the sums too large; this is subtracted.
+    """
     xp = array_namespace(first_whitening)
     white_e_e = first_whitening.T @ whole.e_e @ first_whitening
     noise_of_weights = float(xp.sum(whole.f2_e_e * white_e_e)) / n**2
@@ -257,9 +272,10 @@ def _variance(influence: Floats, bias: Floats, covariance: Floats, n: int) -> Fl
     )
     widening = 1 + FEW_SAMPLES_WIDENING / n_effective
     first_order = widening * (second - first**2 / n) / n**2
-    # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions
-    # that are in part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function
-    # that is not, is safe.
+    # A sum of squares with mean beta, the bias, and nu degrees of freedom has the variance
+    # 2 beta² / nu. Functions with some capacity have a smaller beta and a smaller nu.
+    # 2 beta beta0 / nu, with beta0 and nu of a function without capacity, is large enough for these
+    # as well.
     unexplained = max(np.trace(covariance), SMALLEST_DIVISOR)
     second_order = 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
     return np.asarray(first_order + second_order)
@@ -273,17 +289,17 @@ def _serial_bias_and_variance(
     Neighbouring samples of a sequence are not independent, so the scatter of single samples says
     too little; sums over stretches that are long against the memory are nearly independent.
     """
-    weights = reported.weights
-    xp = array_namespace(weights)
+    readout_weights = reported.readout_weights
+    xp = array_namespace(readout_weights)
     bias: Any = 0.0
     variance: Any = 0.0
     for stretch in stretches:
         fraction = stretch.count / whole.count
-        # By how much the stretch adds more than its share to N dc, and to N dG W.
+        # The contribution of the stretch to N dc, and to N dG W, less its share by length.
         excess_of_c = stretch.y_e - fraction * whole.y_e
-        excess_of_gram = weights @ (stretch.gram - fraction * whole.gram)
+        excess_of_gram = readout_weights @ (stretch.gram - fraction * whole.gram)
         second_order = ((excess_of_c - excess_of_gram) @ reported.first_whitening) ** 2
-        first_order = xp.sum((2 * excess_of_c - excess_of_gram) * weights, axis=1)
+        first_order = xp.sum((2 * excess_of_c - excess_of_gram) * readout_weights, axis=1)
         bias = bias + xp.sum(second_order, axis=1)
         variance = variance + first_order**2
     scale = len(stretches) / (len(stretches) - 1) / whole.count**2
@@ -314,7 +330,7 @@ def _scatter_between(
         fraction = group.count / whole.count
         n_without = whole.count - group.count
 
-        # By how much this group contributes more than its share, in whitened coordinates.
+        # The contribution of this group less its share by size, then in whitened coordinates.
         excess = group.y_e - fraction * whole.y_e
         scale = (n_groups / (whole.count * group.count)) ** 0.5
         deviation = excess @ (whitening * scale)
@@ -322,7 +338,7 @@ def _scatter_between(
         covariance = covariance + deviation.T @ deviation
 
         # The same estimate without this group: coefficients, Gram matrix, and the bias of squares.
-        # The noise that squares add is the same for all groups to first order, but for their size.
+        # To first order, the noise in the squares differs between groups only by the groups' sizes.
         c_without = c - excess / n_without
         squares_without.append(c_without.T @ c_without)
         grams_without.append(gram - (group.gram - fraction * whole.gram) / n_without)
@@ -339,17 +355,17 @@ def _scatter_between(
 
 @dataclass(frozen=True, eq=False)
 class _Refit:
-    """By how much samples change the coefficients of a re-estimated fit, (A + P)^-1 phi e'.
+    """Changes of the coefficients when the fit is estimated again, (A + P)^-1 phi e'.
 
-    Here A is the sum of phi phi' over all samples, and P the diagonal matrix of ridge penalties.
+    A is the sum of phi phi' over all samples, and P the diagonal matrix of ridge penalties.
     """
 
-    of_mean_fit: list[Any]  # what each half changes in the mean of both fits, (controls, rank)
-    of_own_half: Any  # what each half changes in its own fit, summed over both, (controls, rank)
+    of_mean_fit: list[Any]  # by each half, in the mean of both fits, (controls, rank)
+    of_own_half: Any  # by each half in its own fit, summed over both halves, (controls, rank)
 
 
 def _solve_refit(fit: Fit, phi_e_of_halves: list[Any]) -> _Refit:
-    """Solve for the changes from the sums phi e' of each half."""
+    """Return the changes that follow from the sums of phi e' over each half."""
     first, second = fit.halves
     of_mean_fit = [0.0 * phi_e for phi_e in phi_e_of_halves]
     of_own_half = 0.0 * phi_e_of_halves[0]

@@ -1,9 +1,10 @@
 """Control variates for sequences: least squares, with each stretch of the samples left out in turn.
 
-Neighbouring samples of a device with memory are not independent, so no formula for single samples
-tells how far an estimate scatters; stretches that are long against the memory are nearly
-independent. All that a fit needs of a stretch are sums of products. So leaving out each in turn
-takes no further pass, and removes the bias as well (jackknife).
+A stretch is a group of consecutive samples. Neighbouring samples of a device with memory are not
+independent, so formulas for independent samples do not give the error of an estimate; stretches
+that are long against the memory are nearly independent. A fit needs only sums of products over the
+samples, so the fits without one stretch each take no further pass. Their differences give the
+errors, and the bias to subtract (jackknife).
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ from ._method import Estimate
 # Samples per function from which on least squares is safe; with fewer, leaving out a stretch
 # changes the fit too much.
 MIN_SAMPLES_PER_CONTROL = 8
-# Controls per reported function: what a device remembers beyond the functions scatters totals and
-# biases them; twice as many controls halved that bias.
+# Controls per reported function. Memory of the device that no control describes adds scatter and
+# bias to the total; twice as many controls as functions halved that bias.
 CONTROLS_PER_FUNCTION = 2
-# Products of samples and squared controls beyond which the fit takes minutes, and the bias is small
-# against the rest: then a few further controls tell whether the window is too short.
+# Number of samples times squared number of controls beyond which the fit takes minutes. The bias is
+# then small anyway, and a few further controls suffice to see whether the delays are too short.
 MAX_FIT_OPERATIONS = 5e10
 # Bytes of the sums of all stretches that are kept together. With more, the samples are gone through
 # a second time, stretch by stretch.
@@ -101,13 +102,14 @@ class StretchFits:
 class _StretchCapacities:
     """Capacities of the controls from all samples, and without each stretch (jackknife).
 
-    The noise of a fit falls as 1 / (N - M) for N samples and M controls. So capacities change more
-    when samples are left out than those of a jackknife, which go with 1 / N.
+    The noise of a fit with M controls falls as 1 / (N - M) for N samples. The usual jackknife
+    supposes 1 / N, but leaving out samples changes such a fit more. The factor (N - M) / N corrects
+    for this.
     """
 
     of_all: Floats  # (controls,)
     without: Floats  # (stretches, controls)
-    free_fraction: float  # 1 - M / N
+    free_fraction: float  # (N - M) / N
 
     def corrected(self) -> Floats:
         """Return the capacities without their bias, (controls,)."""
@@ -133,7 +135,8 @@ def fit_least_squares(sums: ControlSums) -> LeastSquares | None:
     c = inverse @ (inverse.T @ sums.phi_z)
     n_free = sums.count - c.shape[0]
     covariance = to_numpy(sums.z_z - sums.phi_z.T @ c) / n_free
-    # The squares of coefficients hold their noise: that much of the residual is not missing in G.
+    # The noise of the coefficients makes c'c too large, so less of the residual has to be added to
+    # G.
     noise_of_c = float(array_namespace(inverse).sum(inverse**2))
     gram = to_numpy(c.T @ c) + covariance * (1 - noise_of_c)
     return LeastSquares(to_numpy(c), covariance, gram)
@@ -175,9 +178,10 @@ def _fit_without(whole: ControlSums, stretch: ControlSums) -> LeastSquares | Non
 def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estimate | None:
     """Return capacities free of bias to second order, from fits without each of 24 stretches.
 
-    P-values need no stretches: functions of independent inputs are white, so those without capacity
-    scatter as if samples were independent. Functions beyond those reported serve as controls, and
-    tell what a longer window would hold. None where samples are too few for least squares.
+    P-values need no stretches: functions of independent inputs are uncorrelated in time, so
+    estimates of those without capacity scatter as if samples were independent. Functions with
+    longer delays, or of the next degree, serve as further controls; their capacity shows whether
+    the basis reaches far enough back. None where samples are too few for least squares.
     """
     controls = _choose_sequence_controls(evidence)
     if controls is None:
@@ -200,15 +204,15 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     whitening = fits.of_all.whitening
     covariance = whitening.T @ fits.of_all.residual_covariance @ whitening
     n_directions = effective_directions(covariance)
-    null = _null_capacities(evidence, controls, fits.of_all)[reported]
+    null_capacity = _null_capacities(evidence, controls, fits.of_all)[reported]
     p_value = scipy.special.chdtrc(
-        n_directions, n_directions * capacity / np.maximum(null, SMALLEST_DIVISOR)
+        n_directions, n_directions * capacity / np.maximum(null_capacity, SMALLEST_DIVISOR)
     )
 
-    # Squares of noise scatter about their mean: what the jackknife sees of that is too little near
-    # zero.
     first_order = capacities.standard_error()[reported]
-    second_order = 2 * np.abs(capacity - unbiased) * null / n_directions
+    # The squared noise scatters about its mean. For capacities near zero the jackknife
+    # underestimates this.
+    second_order = 2 * np.abs(capacity - unbiased) * null_capacity / n_directions
     error = np.sqrt(first_order**2 + second_order)
     if evidence.samples.constant:
         unbiased[0] = 1.0
@@ -222,7 +226,9 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     checks = [
         *short_stretches(evidence),
         *_short_window(unbiased, capacity_beyond, error_beyond),
-        *_stretches_that_disagree(_relative_scatter(fits, reported, null, evidence.n_samples)),
+        *_stretches_that_disagree(
+            _relative_scatter(fits, reported, null_capacity, evidence.n_samples)
+        ),
     ]
     return Estimate(
         np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0),
@@ -255,14 +261,17 @@ def _choose_sequence_controls(evidence: Evidence) -> DelayedBasis | None:
 
 
 def _null_capacities(evidence: Evidence, controls: DelayedBasis, fit: LeastSquares) -> Floats:
-    """Return the expected capacity of each control if it had none, for all samples: (controls,)."""
+    """Return the mean estimate of each control's capacity under the null hypothesis, (controls,).
+
+    The null hypothesis is that its true capacity is zero.
+    """
     samples = replace(evidence.samples, basis=controls)
     sum_squares = partial(
         _residual_squares, c=fit.c, whitening_of_gram=fit.whitening, **evidence.whitener
     )
     residual_squares, power = evidence.engine.fold(samples, sum_squares)
-    null: Floats = residual_squares / power**2
-    return null
+    null_capacity: Floats = residual_squares / power**2
+    return null_capacity
 
 
 def _residual_squares(
@@ -287,7 +296,9 @@ def _residual_squares(
     return total
 
 
-def _relative_scatter(fits: StretchFits, reported: Integers, null: Floats, n_samples: int) -> float:
+def _relative_scatter(
+    fits: StretchFits, reported: Integers, null_capacity: Floats, n_samples: int
+) -> float:
     """Return how much coefficients scatter from stretch to stretch, relative to white noise.
 
     Both variances are averaged with the capacities as weights, without the constant.
@@ -299,7 +310,7 @@ def _relative_scatter(fits: StretchFits, reported: Integers, null: Floats, n_sam
     variance = np.sum(np.var(white_c_without, axis=0), axis=1)
     variance *= (n_stretches - 1) * (1 - n_controls / n_samples)
     capacity = fits.of_all.capacities()[reported]
-    expected = max(float(capacity[1:] @ null[1:]), CAPACITY_ROUNDING / n_samples)
+    expected = max(float(capacity[1:] @ null_capacity[1:]), CAPACITY_ROUNDING / n_samples)
     return float(capacity[1:] @ variance[1:]) / expected
 
 

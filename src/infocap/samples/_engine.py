@@ -1,13 +1,13 @@
-"""Engine.fold: map-reduce over the rows of a data set, the only way through them.
+"""Engine.fold: map-reduce over the rows of a data set. All sums over rows are computed with it.
 
 A job is a function `work(samples, start, stop)`, which returns what it computes from some rows, and
 a function `merge(a, b)`, which joins what was computed from two ranges of rows that follow each
 other. `Engine.fold` applies the work to shares of the rows and merges the outcomes in the order of
-the rows. Who computes the shares is the engine's affair: the threads of this process, an executor
-of `concurrent.futures`, a Dask cluster, or a graphics card that holds the arrays.
+the rows. The engine decides where the shares are computed: on the threads of this process, an
+executor of `concurrent.futures`, a Dask cluster, or a graphics card that holds the arrays.
 
-The job of a caller never changes with that, nor with where the rows are. Rows of files are read in
-chunks, ahead of the work, so that data may be larger than memory.
+A job is the same function in all these cases, and for rows in memory or in files. Rows of files are
+read in chunks, ahead of the work, so that data may be larger than memory.
 """
 
 from __future__ import annotations

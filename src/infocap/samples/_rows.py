@@ -1,9 +1,18 @@
 """Cutting rows into consecutive ranges: pure arithmetic, without any data.
 
-Four words are used for ranges of rows. An *interval* lies between two edges that a caller chose,
-and has an outcome of its own. A *segment* is the part of an interval in one run of a sequence. A
-*share* is what one call of the work goes through. A *block* is what such a call holds in memory at
-a time.
+Ranges of rows have different names, by their purpose. `Engine.fold` cuts in this order:
+
+- A *run* is one continuous measurement of a sequence; the inputs of one run do not act on another.
+- An *interval* lies between two edges that a caller chose. It gets a result of its own.
+- A *segment* is the part of an interval that lies in one run.
+- A *chunk* is the part of a segment that is read from a file at a time.
+- A *share* is the part of a chunk that one call of the work gets.
+- A *block* is the part of a share that such a call prepares at a time, so that it stays in cache.
+
+Estimators choose their own edges: a *half* or a *group* of the samples, from whose differences
+errors follow. Groups of a sequence are called *stretches*. Where values of functions are needed,
+estimators compute them for one *piece* of a share at a time. An *epoch* is one of 32 parts of the
+acquisition in the order of time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Samples: inputs and readouts of one data set, and what belongs to each of their rows.
+"""Samples: inputs, readouts, weights and times of one data set, and how its readouts are prepared.
 
 Nothing is read when samples are made, except for the first row. Rows are read when a share of them
 is worked on (`Engine.fold`), so the same object stands for arrays in memory, for files of any size
@@ -43,7 +43,7 @@ MAX_SCALE_EXPONENT = 1000
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Inputs and readouts of one data set, what belongs to each row, how readouts are prepared.
+    """Inputs, readouts, weights and times of one data set, and how its readouts are prepared.
 
     A prepared readout is ``scale * (x - shift)`` of a channel in use. The shift is a typical value
     of the channel, so that a large offset costs no digits. With `constant`, a column of ones goes
@@ -68,7 +68,9 @@ class Samples:
     sqrt_sample_weight: Floats | None = None  # root of each row's weight; None: all are 1
     repeats: Table | None = None  # readouts measured again, NaN in rows that were not repeated
     n_omitted_rows: int = 0  # rows that were left out
-    history: int = 0  # rows of `u` in front of the first sample of every run of a sequence
+    # Rows of `u` in front of the first sample of every run of a sequence: as many as the largest
+    # delay of the basis (`basis.memory`), or more for functions with longer delays.
+    history: int = 0
     runs: Integers | None = None  # first sample of each run, where there are several
 
     @classmethod
@@ -208,7 +210,7 @@ class Samples:
 
     @property
     def n_columns(self) -> int:
-        """Number of prepared readouts with the constant, K: the maximum capacity."""
+        """Number of prepared readouts with the constant, K: the largest possible total capacity."""
         return len(self.channels) + self.constant
 
     @property
@@ -244,7 +246,7 @@ class Samples:
             constant=constant,
         )
 
-    # Choosing rows.
+    # Selecting rows.
 
     def select_rows(self, rows: Integers) -> Samples:
         """Return these rows alone, given by increasing numbers, as a data set of its own."""
@@ -316,8 +318,8 @@ class Samples:
     ) -> Any:
         """Return prepared readouts of the rows `start` to `stop`, times the roots of weights.
 
-        The shape is (samples, K), the constant first. With `whitening` the others are multiplied by
-        that matrix after `mean` is subtracted, and the shape is (samples, rank).
+        The shape is (samples, n_columns), the constant first. With `whitening` the others are
+        multiplied by that matrix after `mean` is subtracted, and the shape is (samples, rank).
         """
         block = self.x.read(start, stop)
         if whitening is None and is_on_host(block):

@@ -1,4 +1,7 @@
-"""Choose a basis where none was given: from the plan of the run, or as large as the samples can bear."""
+"""Choose a basis where none was given.
+
+It is that of the run's plan, or as large as the number of samples allows.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -7,11 +10,11 @@ from typing import Any
 from ..basis import ProductBasis, delayed_basis, indices_of, product_basis
 from ..errors import Check, DataError, ParameterError
 
-# Functions beyond which a basis is not chosen by itself: more would take minutes.
+# Most functions of a basis that is chosen automatically: more would take minutes.
 MAX_CHOSEN_FUNCTIONS = 3000
 # Samples that each function needs to be told apart from the others.
 SAMPLES_PER_CHOSEN_FUNCTION = 2
-# The highest degree that is chosen by itself.
+# Highest degree of a basis that is chosen automatically.
 MAX_CHOSEN_DEGREE = 20
 # The entries of a plan that describe its basis.
 BASIS_ENTRIES = (

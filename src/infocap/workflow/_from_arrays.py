@@ -1,4 +1,4 @@
-"""The way from inputs and readouts to capacities: evidence, and what a method concludes."""
+"""`estimate` for arrays: gather the evidence, run the method, and add the provenance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from ._provenance import with_provenance
 
 @dataclass(frozen=True, eq=False)
 class EstimateOptions:
-    """The keyword arguments of `estimate`, which explains them; the defaults are the same."""
+    """The keyword arguments of `estimate`, with the same defaults; its docstring explains them."""
 
     method: str | Estimator = "control-variate"
     method_options: Mapping[str, Any] | None = None
@@ -48,7 +48,7 @@ class EstimateOptions:
         return find_method(self.method, dict(self.method_options or {}))
 
     def gather(self, u: ArrayLike, x: ArrayLike, basis: ProductBasis) -> Evidence:
-        """Check the arrays and go through their rows: all that the method needs to conclude."""
+        """Check the arrays, and return the evidence from which the method computes capacities."""
         options = {name: value for name, value in vars(self).items() if name != "method_options"}
         return gather_evidence(u, x, basis, **options | {"method": self.chosen_method})
 
