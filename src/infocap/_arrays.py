@@ -1,5 +1,6 @@
-"""Arrays of any library: NumPy, PyTorch, CuPy, JAX. Code elsewhere names no array library but NumPy.
+"""Arrays of any library: NumPy, PyTorch, CuPy, JAX.
 
+Code elsewhere names no array library but NumPy.
 The rest of the package computes with `xp = array_namespace(array)`, which has the functions of the
 array API standard. What that standard lacks, or what a library does faster in its own way, is a
 function here. "Host" is the processor's memory, where NumPy arrays are; "device" is any other

@@ -2,11 +2,12 @@
 
 Three things that every format of file has in common:
 
-- reading: `readable_path`, `as_data_error` and `refuse_too_large` turn whatever goes wrong into one `DataError`;
+- reading: `readable_path`, `as_data_error` and `refuse_too_large` turn whatever goes wrong into one
+  `DataError`;
 - arrays: a format opens its file as an `ArrayFile` of `StoredArray`, whose values are read when
   they are asked for;
-- writing: `write_whole` writes beside the old file and takes its place at the end, `save_dataset` does
-  so for NetCDF4, and `append_checksum` appends a checksum that `has_checksum` verifies.
+- writing: `write_whole` writes beside the old file and takes its place at the end, `save_dataset`
+  does so for NetCDF4, and `append_checksum` appends a checksum that `has_checksum` verifies.
 """
 
 import errno

@@ -2,11 +2,14 @@
 
 The rules, which hold everywhere:
 
-- ± is one standard error: ``20.01 ± 0.13``. An interval is written with its level: ``19.76 to 20.27 (95 %)``.
+- ± is one standard error: ``20.01 ± 0.13``. An interval is written with its level:
+  ``19.76 to 20.27 (95 %)``.
 - The error has two digits, and the value has as many decimals as its error, at most five.
-- A value without an error has three decimals. Readouts without noise have an error of zero, which is not written.
+- A value without an error has three decimals. Readouts without noise have an error of zero, which
+  is not written.
 - An error too small for five decimals is written as its bound, ``<0.00001``, and not as zero.
-- A value whose error bar is not trusted is rounded to the leading digit of that error, and has no ±.
+- A value whose error bar is not trusted is rounded to the leading digit of that error, and has no
+  ±.
 - Times and amounts of memory are written in the unit that suits their size.
 - A long list is cut short and says how many names it leaves out.
 """

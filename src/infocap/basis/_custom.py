@@ -181,7 +181,10 @@ def tabulated(*, a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: N
 
 
 def _canonical_interval(points: Floats) -> tuple[float, float]:
-    """Return the range of the points, onto which `domain` is mapped; a single point gets width 1."""
+    """Return the range of the points, onto which `domain` is mapped.
+
+    A single point gets the width 1.
+    """
     low = float(points[0])
     high = float(points[-1])
     return low, high if high > low else low + 1.0

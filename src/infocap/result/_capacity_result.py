@@ -270,7 +270,7 @@ class CapacityResult:
 
     @property
     def nonlinear_capacity(self) -> Capacity:
-        """The sum of all unbiased capacities of higher degrees of a sequence, with `standard_error`."""
+        """The sum of all unbiased capacities of degree 2 and more, with `standard_error`."""
         return sum_over(self, self._delayed_basis.degrees > 1)
 
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
@@ -319,9 +319,10 @@ class CapacityResult:
         return pd.DataFrame(table[:, columns], pd.RangeIndex(len(table), name="delay"), columns)
 
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
-        """Return capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]).
+        """Return the capacities of degree 2 by two delays.
 
-        It is NaN where the basis has no such function.
+        Entry [i, j] is for P1(u[t-i])·P1(u[t-j]), and [i, i] for P2(u[t-i]). It is NaN where the
+        basis has no such function.
 
         Parameters
         ----------
@@ -347,10 +348,11 @@ class CapacityResult:
         return matrix
 
     def capacity_of(self, target: Target) -> Capacity:
-        """Return the capacity for any function of the inputs, such as ``lambda u: np.sin(u[:, 0])``.
+        """Return the capacity for any function of the inputs.
 
-        Its bias is removed, and no threshold applied. What lies outside the basis counts as not
-        computed, and a warning says how much that is.
+        The function may be ``lambda u: np.sin(u[:, 0])``. The bias of its capacity is removed, and
+        no threshold applied. What lies outside the basis counts as not computed, and a warning says
+        how much that is.
 
         Parameters
         ----------
@@ -387,7 +389,9 @@ class CapacityResult:
         )
 
     def readout_weights(self, target: str | Target) -> Floats:
-        """Return the weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2).
+        """Return the weights W* = G⁻¹R that bring the readouts closest to a target.
+
+        See section 2.2 of the paper.
 
         Parameters
         ----------
@@ -427,7 +431,8 @@ class CapacityResult:
         >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
         >>> u = infocap.draw(basis, 64, seed=1)
         >>> result = infocap.estimate(u, np.hstack([u, u**2]), basis)
-        >>> bool(np.allclose(result.reconstruct(np.hstack([u, u**2]), lambda u: u[:, 0] ** 2 - 3), u[:, 0] ** 2 - 3))
+        >>> values = result.reconstruct(np.hstack([u, u**2]), lambda u: u[:, 0] ** 2 - 3)
+        >>> bool(np.allclose(values, u[:, 0] ** 2 - 3))
         True
         """
         constant, *weights = self.readout_weights(target)

@@ -62,7 +62,7 @@ class _Network(Checked):
 
 @dataclass(frozen=True)
 class RandomFeatures(_Network):
-    """One hidden layer: x_i = activation(gain w_i · u + bias_i), with fixed random weights, plus noise.
+    """One hidden layer with fixed random weights: x_i = activation(gain w_i · u + bias_i) + noise.
 
     Parameters
     ----------

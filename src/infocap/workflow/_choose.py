@@ -31,11 +31,11 @@ BASIS_ENTRIES = (
 def choose_basis(
     shape: tuple[int, int], plan: Mapping[str, Any] | None = None, **settings: Any
 ) -> tuple[ProductBasis, dict[str, str]]:
-    """Return a basis for inputs of this shape, and sentences about what was chosen: the plan, the inputs, the degree.
+    """Return a basis for inputs of this shape, and sentences about what was chosen.
 
-    The settings are those of `product_basis`. What they leave open is taken from the plan of the
-    run. Without a plan, inputs are uniform on [-1, 1], and the degree is the highest that leaves
-    two samples for each function.
+    The sentences are about the plan, the inputs and the degree. The settings are those of
+    `product_basis`. What they leave open is taken from the plan of the run. Without a plan, inputs
+    are uniform on [-1, 1], and the degree is the highest that leaves two samples for each function.
     """
     n_samples, n_inputs = shape
     if plan is not None:

@@ -213,8 +213,9 @@ class Comparison:
     def _table(
         self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
     ) -> pd.DataFrame:
-        """Return values (devices, quantities) and their errors as a table with a row for each value.
+        """Return values (devices, quantities) and their errors as a table.
 
+        It has a row for each value.
         Intervals do not reach beyond the `largest` values that are possible.
         """
         import pandas as pd

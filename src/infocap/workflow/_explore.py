@@ -101,7 +101,7 @@ class Exploration:
 
     @property
     def windows(self) -> dict[int, int]:
-        """The largest delay found of each degree, for ``delayed_basis(max_delay=found.windows)``."""
+        """The largest delay found of each degree, for ``delayed_basis(max_delay=...)``."""
         largest: dict[int, int] = {}
         confirmed = np.flatnonzero(self.result.capacity > 0)
         for term in confirmed.tolist():

@@ -113,7 +113,10 @@ def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:
 
 
 def _planned_weights(recording: Recording) -> Floats | None:
-    """Return the weights of the inputs; None where they were drawn from the density of the basis."""
+    """Return the weights of the inputs.
+
+    None where these were drawn from the density of the basis.
+    """
     plan = recording.plan
     if not plan.get("weighted"):
         return None
