@@ -2,7 +2,7 @@
 
 The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of
 them, e = z - f the residual, phi are the controls, y the reported functions, W their readout
-weights. Lengths and products of vectors of readouts are taken after whitening by G^-1/2.
+weights. Lengths |e| and products e·f of vectors of readouts are taken after whitening by G^-1/2.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ MIN_FUNCTIONS_PER_TILE = 8
 class ResidualSums(AddableSums):
     """Sums over the samples of one group.
 
+    A sample has the whitened readouts z, of which the fit predicts f; the residual is e = z - f.
+
     N² times the bias of a capacity is a polynomial in W: `bias_constant` - 2 `bias_linear` +
-    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - |e|²/N) and b = e·f. Functions that
-    are not controls have W = 0, so they need only the first of these coefficients.
+    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - |e|²/N). Functions that are not
+    controls have W = 0, so they need only the first of these coefficients.
     """
 
     count: int
@@ -51,8 +53,8 @@ class ResidualSums(AddableSums):
     e_e: Any  # e e', (rank, rank)
     f2_e_e: Any  # |f|² e e', (rank, rank)
     bias_constant: Any  # a y², of the same functions as `y_e`; without, of the reported controls
-    bias_linear: Any  # y (a z + b e)·W, (reported controls,)
-    bias_quadratic: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank)
+    bias_linear: Any  # y (a z + (e·f) e)·W, (reported controls,)
+    bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
     # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
     powers: Any
@@ -82,8 +84,8 @@ class _Rows:
     phi: Any  # all controls, (controls, rows)
     reported_controls: Any  # those that are reported, (reported controls, rows)
     y: Any  # functions of the job's basis, (terms, rows); empty without that basis
-    z: Any  # (rows, rank)
-    e: Any  # in a fit without each row, (rows, rank)
+    z: Any  # whitened readouts, (rows, rank)
+    e: Any  # residuals in a fit without each row, (rows, rank)
     e_for_errors: Any  # the same with smaller margins, for error bars
 
     def slice_rows(self, start: int, stop: int) -> _Rows:
@@ -167,9 +169,10 @@ def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
     """Return the sums over a few rows of one group."""
     z = rows.z
     e = rows.e
+    f = z - e  # what the fit predicts of z
     xp = array_namespace(z)
     white_e = e @ job.whitening
-    white_f = (z - e) @ job.whitening
+    white_f = f @ job.whitening
     white_e_for_errors = rows.e_for_errors @ job.whitening
     e_power = xp.vecdot(white_e, white_e)
     e_dot_f = xp.vecdot(white_e, white_f)
@@ -179,8 +182,9 @@ def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
     powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
 
     a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
-    b_e = e_dot_f[:, None] * e
-    a_z_plus_b_e = a[:, None] * z + b_e
+    e_times_e_dot_f = e_dot_f[:, None] * e
+    # The vector a z + (e·f) e, whose product with y W is the linear part of the bias.
+    linear_vector = a[:, None] * z + e_times_e_dot_f
     z_e = z.T @ e
     e_e = e.T @ e
     return ResidualSums(
@@ -192,9 +196,9 @@ def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
         f2_e_e=(white_e * f_power[:, None]).T @ white_e,
         bias_constant=_sum_bias_constant(rows, a),
         bias_linear=xp.vecdot(
-            multiply_tall(rows.reported_controls, a_z_plus_b_e), job.readout_weights
+            multiply_tall(rows.reported_controls, linear_vector), job.readout_weights
         ),
-        bias_quadratic=z.T @ (a_z_plus_b_e + b_e) + (f_power[:, None] * e).T @ e,
+        bias_quadratic=z.T @ (linear_vector + e_times_e_dot_f) + (f_power[:, None] * e).T @ e,
         influence=_sum_influence(rows, job.readout_weights),
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
@@ -208,7 +212,10 @@ def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
 
 
 def _sum_influence(rows: _Rows, readout_weights: Any) -> Any:
-    """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls)."""
+    """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls).
+
+    Here rho = y - z·W is what the readouts leave of the function y.
+    """
     xp = array_namespace(rows.z)
     # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
     twice_e = 2 * rows.e_for_errors.T

@@ -160,7 +160,10 @@ def _pass_for_functions(
 
 @dataclass(frozen=True, eq=False)
 class _GroupSums(AddableSums):
-    """Sums over the samples of one group, in the order of the reported functions."""
+    """Sums over the samples of one group, in the order of the reported functions.
+
+    As in `ResidualSums`, e = z - f are the residuals of whitened readouts z that are predicted as f.
+    """
 
     count: int
     phi_e: Any  # phi e', (controls, rank)
