@@ -268,8 +268,11 @@ def contribute_family(root):
     code = code_of_the_page("semicircle").replace("semicircle", "wigner")
     add_function(file, "FAMILIES", f"@built_in\n{code}")
     add_entry(file, "FAMILIES", '        "wigner": wigner,')
+    exports = root / PACKAGE / "basis/__init__.py"
+    add_import(exports, "from ._classical import wigner")
+    add_entry(exports, "__all__", '    "wigner",')
     tested = root / "tests/core/test_families.py"
-    add_entry(tested, "FAMILIES", '    "wigner": families.FAMILIES["wigner"](),')
+    add_entry(tested, "FAMILIES", '    "wigner": families.wigner(),')
 
 
 def contribute_method(root):
