@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._plan import Plan
 
 # The probability of the inputs at which noise and references are measured, where a plan names none:
-# the upper quartile, because many a device is dark in the middle of its range.
+# the upper quartile, because many devices are dark in the middle of their range.
 DEFAULT_CONSTANT_QUANTILE = 0.75
 
 

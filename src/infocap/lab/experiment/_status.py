@@ -110,7 +110,7 @@ class Status:
     @property
     def width(self) -> float | None:
         """The width of the 95 % interval of the total; None without a result."""
-        return None if self.result is None else width(self.result)
+        return None if self.result is None else interval_width(self.result)
 
     def refreshed(self, until: float = DEFAULT_UNTIL) -> "Status":
         """Return how the run stands by now.
@@ -122,7 +122,7 @@ class Status:
         until
             As for `status`.
         """
-        return _look(self.path, until, self.result)
+        return _status_of(self.path, until, self.result)
 
 
 def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
@@ -151,10 +151,10 @@ def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
     >>> now.advice
     'complete: all that was planned is stored.'
     """
-    return _look(Path(path), until, None)
+    return _status_of(Path(path), until, None)
 
 
-def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
+def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
     """Return how a run stands; an earlier result is kept while there are few more samples."""
     until = require_positive("until", until)
     contents = read_store(path)
@@ -248,7 +248,7 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
     return result, ""
 
 
-def width(result: CapacityResult) -> float:
+def interval_width(result: CapacityResult) -> float:
     """Return the width of the 95 % interval of the total; infinite if the method gives none."""
     if result.total_standard_error is None:
         return float("inf")
@@ -272,9 +272,10 @@ def _rate_hz(times: np.ndarray) -> float | None:
 
 
 def _last_event(contents: StoreContents, path: Path) -> str:
-    """Return if the last acquisition began or ended; empty while one runs, or where none was noted.
+    """Return whether the last acquisition began or ended: `BEGUN`, `ENDED` or an empty text.
 
-    A loop of the user's own notes neither, and holds no lock.
+    The text is empty while an acquisition runs, and where none was noted: a loop of the user's own
+    around `Store.record` notes nothing, and holds no lock.
     """
     events = [event["what"] for event in contents.events if event.get("what") in (BEGUN, ENDED)]
     if not events or is_locked(path.resolve()):
@@ -299,7 +300,7 @@ def _advice(
             "the acquisition was killed or has crashed: look at the device, then give the same "
             "command again."
         )
-    if result is not None and not result.unreliable and width(result) < until:
+    if result is not None and not result.unreliable and interval_width(result) < until:
         return f"stop now: interval below {until:g}."
     if last_event == ENDED:
         return (
@@ -313,7 +314,7 @@ def _advice(
         return "go on."
     if result.unreliable:
         return f"the total is unreliable: {result.unreliable}."
-    return f"go on: the interval is {width(result):.2f} wide, {until:g} is wanted."
+    return f"go on: the interval is {interval_width(result):.2f} wide, {until:g} is wanted."
 
 
 # In words, for the terminal and the page.
