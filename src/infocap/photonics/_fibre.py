@@ -106,7 +106,7 @@ class Fibre(Checked):
     """A fibre in which light obeys ``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``.
 
     The sign of the dispersion is the usual one: beta2 < 0 is anomalous. (The paper prints the other
-    sign; totals change by about 1 at most.) The equation is solved by Strang steps, each of which
+    sign; totals change by up to 1.4.) The equation is solved by Strang steps, each of which
     is compared with two steps of half its length and extrapolated. The difference decides, pulse by
     pulse and step by step, how long the next step is, and the light at the edge of the band decides
     whether the band is wide enough. The nonlinear part is a correction to linear propagation,
