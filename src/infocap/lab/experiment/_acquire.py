@@ -229,7 +229,7 @@ def _measure_first_rows(instrument: RetryingInstrument) -> None:
 
 def _is_narrow_enough(store: Store, until: float) -> bool:
     """Return whether the 95 % interval of the total is narrower than wanted, and reliable."""
-    result, _ = estimate_now(store.recording(), store.plan)
+    result = estimate_now(store.recording(), store.plan).result
     return result is not None and not result.unreliable and interval_width(result) < until
 
 

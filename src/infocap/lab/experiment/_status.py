@@ -161,10 +161,10 @@ def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) 
     plan = _plan_of(contents, path)
     counts = _counts(contents, plan)
     n_samples = counts[Kind.SAMPLE].stored * (plan.steps - plan.washout)
-    result = earlier_result
-    problem = ""
+    estimated = CurrentEstimate(earlier_result)
     if _estimate_is_due(n_samples, plan, earlier_result):
-        result, problem = estimate_now(recording_of_store(contents, path), plan)
+        estimated = estimate_now(recording_of_store(contents, path), plan)
+    result = estimated.result
     rate_hz = _rate_hz(contents.times)
     age_s = None
     if contents.measurements:
@@ -178,7 +178,7 @@ def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) 
         seconds_left=n_left / rate_hz if rate_hz else None,
         last_row_age_s=age_s,
         result=result,
-        problem=problem,
+        problem=estimated.problem,
         advice=_advice(
             n_left=n_left,
             last_event=_last_event(contents, path),
@@ -202,7 +202,7 @@ def _plan_of(contents: StoreContents, path: Path) -> Plan:
 def _counts(contents: StoreContents, plan: Plan) -> dict[str, Counts]:
     """Return how many measurements are stored and planned, of each kind that is planned."""
     schedule = contents.schedule or plan.schedule
-    n_planned = Counter(kind for kind, _ in schedule.names)
+    n_planned = Counter(kind for kind, _ in schedule.keys)
     n_stored = Counter(measurement.kind for measurement in contents.measurements)
     return {kind: Counts(n_stored[kind], n_planned[kind]) for kind in Kind if n_planned[kind]}
 
@@ -216,8 +216,15 @@ def _estimate_is_due(n_samples: int, plan: Plan, earlier_result: CapacityResult 
     return n_samples >= min(MIN_GROWTH * earlier_result.n_samples, plan.n_samples)
 
 
-def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | None, str]:
-    """Estimate capacities of what there is; return the result, or None and the reason.
+class CurrentEstimate(NamedTuple):
+    """The capacities so far, or None and the reason."""
+
+    result: CapacityResult | None
+    problem: str = ""
+
+
+def estimate_now(recording: Recording, plan: Plan) -> CurrentEstimate:
+    """Return the capacities of what there is.
 
     Gaps are left out, and complex readouts are split in two.
     """
@@ -228,7 +235,7 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
         problem = (
             f"{n_samples} samples are stored; {min_samples} are the least that tell something."
         )
-        return None, problem
+        return CurrentEstimate(None, problem)
     repeats = recording.repeats
     if repeats is not None:
         n_repeats = np.isfinite(repeats).all(axis=1).sum()
@@ -244,8 +251,8 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
                 complex_as="split" if is_complex else None,
             )
     except InfocapError as reason:
-        return None, str(reason)
-    return result, ""
+        return CurrentEstimate(None, str(reason))
+    return CurrentEstimate(result)
 
 
 def interval_width(result: CapacityResult) -> float:
