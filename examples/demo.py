@@ -1,4 +1,4 @@
-"""The main job in one go: draw a design, measure the photonic system, estimate its capacities, show them."""
+"""The main job in one go: draw a design, measure a simulated device, estimate its capacities."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ OUTPUT = Path("demo-output")
 
 
 def main() -> None:
-    """Two inputs written into a picosecond pulse, 40 m of fibre, 71 readouts, 4096 Sobol points."""
+    """Measure a pulse with two inputs after 40 m of fibre, and write all results."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
     system = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     print(basis)

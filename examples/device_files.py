@@ -17,27 +17,30 @@ def main(n_samples: int = 4096) -> None:
     task = infocap.tasks.two_spirals(n_points=n_samples // 2)
 
     # What to send: a design for the capacities, and the inputs of the task.
-    np.savetxt(OUTPUT / "design.csv", infocap.draw(basis, n_samples, seed=1), delimiter=",")
+    u = infocap.draw(basis, n_samples, seed=1)
+    np.savetxt(OUTPUT / "design.csv", u, delimiter=",")
     np.savetxt(OUTPUT / "task.csv", task.inputs, delimiter=",")
 
     # Your laboratory here. Row k of the answers belongs to row k of the inputs.
-    for number, name in enumerate(("design", "task")):
-        pretend_to_measure(OUTPUT / f"{name}.csv", OUTPUT / f"{name}-readouts.csv", seed=number)
+    pretend_to_measure(OUTPUT / "design.csv", OUTPUT / "design-readouts.csv", seed=0)
+    pretend_to_measure(OUTPUT / "task.csv", OUTPUT / "task-readouts.csv", seed=1)
 
     # What came back: files of inputs and readouts, and nothing else.
-    u, x = (np.loadtxt(OUTPUT / f"design{part}.csv", delimiter=",") for part in ("", "-readouts"))
-    result = infocap.estimate(u, x, basis)
-    print(result)
+    u = np.loadtxt(OUTPUT / "design.csv", delimiter=",")
+    x = np.loadtxt(OUTPUT / "design-readouts.csv", delimiter=",")
+    print(infocap.estimate(u, x, basis))
 
     readouts = np.loadtxt(OUTPUT / "task-readouts.csv", delimiter=",")
     print(infocap.tasks.accuracy(readouts, task))
 
 
-def pretend_to_measure(inputs: Path, answers: Path, seed: int) -> None:
-    """Stands for the device: 30 readouts with a little noise."""
+def pretend_to_measure(inputs_file: Path, readouts_file: Path, seed: int) -> None:
+    """Stand in for the device, which has 30 readouts with a little noise."""
     device = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=30, gain=3.0, noise=1e-3)
-    np.savetxt(answers, device(np.loadtxt(inputs, delimiter=","), seed=seed), delimiter=",")
+    u = np.loadtxt(inputs_file, delimiter=",")
+    x = device(u, seed=seed)
+    np.savetxt(readouts_file, x, delimiter=",")
 
 
 if __name__ == "__main__":
-    main(1024 if "--quick" in sys.argv else 4096)
+    main(n_samples=1024 if "--quick" in sys.argv else 4096)

@@ -1,8 +1,7 @@
-"""Drive your own instruments: whatever library they come from, infocap asks for one method, measure(u).
+"""Drive your own instruments: infocap asks for one method, measure(u).
 
-The two stand-ins below are called as drivers of PyMeasure and of QCoDeS are: the first by attributes that talk to the
-device when they are set or read, the second by parameters that are called. Put your own drivers in their place. The
-same from the command line:
+A source and a camera stand in for your own drivers, of whatever library. The same from the command
+line:
 
     infocap acquire plan.toml --instrument own_instrument:make -o run.db
 """
@@ -20,7 +19,7 @@ OUTPUT = Path("example-output")
 
 
 class VoltageSource:
-    """As in PyMeasure: setting an attribute sends a command."""
+    """A source with two channels."""
 
     def __init__(self) -> None:
         self.channels = [0.0, 0.0]
@@ -33,7 +32,7 @@ class VoltageSource:
 
 
 class Camera:
-    """As in QCoDeS: a parameter is called to read it."""
+    """A camera that looks at a device which the source drives."""
 
     def __init__(self, source: VoltageSource) -> None:
         self.source = source
@@ -42,37 +41,37 @@ class Camera:
         self.noise = np.random.default_rng(1)
 
     def frame(self) -> np.ndarray:
-        """One picture, 24 pixels, in volt."""
+        """Return one picture of 24 pixels, in volt."""
         light = np.array(self.source.channels) @ self.weights + 0.5
         return np.tanh(light) + 0.01 * self.noise.standard_normal(24)
 
 
 class Setup:
-    """What infocap sees of the laboratory."""
+    """The laboratory as infocap sees it."""
 
     def __init__(self) -> None:
         self.source = VoltageSource()
         self.camera = Camera(self.source)
 
     def measure(self, u: np.ndarray) -> np.ndarray:
-        """Send the inputs, wait for the device to settle if it needs that, read the outputs."""
+        """Send the inputs and return the readouts; a real device may need time to settle."""
         for channel, volt in enumerate(u):
             self.source.set_voltage(channel, volt)
         return self.camera.frame()
 
     def recover(self) -> None:
-        """Called before a failed measurement is tried again: open the connections anew."""
+        """Open the connections anew, before a failed measurement is tried again."""
         self.source = VoltageSource()
         self.camera.source = self.source
 
 
 def make() -> Setup:
-    """For the command line."""
+    """Return the instrument, for the command line."""
     return Setup()
 
 
 def main() -> None:
-    """Plan, acquire, estimate."""
+    """Plan a measurement, acquire it and estimate the capacities."""
     plan = Plan(
         n_inputs=2,
         max_degree=6,
@@ -85,7 +84,8 @@ def main() -> None:
         title="two voltages, a camera of 24 pixels",
     )
     OUTPUT.mkdir(exist_ok=True)
-    recording = acquire(plan, make(), OUTPUT / "run.db")  # once more, and it goes on where it ended
+    # If the script is stopped, the next call goes on where this one ended.
+    recording = acquire(plan, make(), OUTPUT / "run.db")
     print(recording)
     print(infocap.estimate(recording, basis=plan.basis))
 

@@ -14,7 +14,7 @@ OUTPUT = Path("example-output")
 
 
 def main(n_samples: int = 4096) -> None:
-    """Is a point inside a ring? Two devices; one lacks the functions that this takes."""
+    """Ask two devices whether a point lies in a ring; one of them lacks the functions for it."""
     OUTPUT.mkdir(exist_ok=True)
     # Your data here: inputs between -1 and 1, and a label for each.
     inputs = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
@@ -33,14 +33,15 @@ def main(n_samples: int = 4096) -> None:
     for name, device in devices.items():
         result = infocap.probe(device, basis, n_samples, seed=1)
         score = infocap.tasks.accuracy(device, task)
-        reach = demand.reachable(result)
+        reachable = demand.reachable(result)
         print(
-            f"\n{name}: total capacity {result.total:.1f}, {reach:.0%} of the target is reachable"
+            f"\n{name}: total capacity {result.total:.1f}, "
+            f"{reachable:.0%} of the target is reachable"
         )
         print(score)
-        figure = infocap.tasks.plot.demand_supply(demand, result).figure
-        figure.savefig(OUTPUT / f"demand-supply-{name}.png")
-        print(f"Written: {OUTPUT / f'demand-supply-{name}.png'}")
+        picture = OUTPUT / f"demand-supply-{name}.png"
+        infocap.tasks.plot.demand_supply(demand, result).figure.savefig(picture)
+        print(f"Written: {picture}")
 
 
 if __name__ == "__main__":

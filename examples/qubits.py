@@ -1,45 +1,64 @@
-"""Four qubits: two angles as rotations, a fixed random entangling circuit, <Z> and <ZZ> from a number of shots.
+"""Four qubits: two angles in as rotations, <Z> and <ZZ> out, from a limited number of shots.
 
-Each angle turns two qubits, so an expectation value is a trigonometric polynomial of degree two at most in each
-angle: 25 functions, and the circuit chooses which combinations the ten readouts hold. The Fourier basis is complete
-here; what is missing from the maximum of 11 is shot noise. The capacity says how many shots a run is worth.
+A fixed random circuit entangles the qubits. Each angle turns two of them, so an expectation value is
+a trigonometric polynomial of degree two at most in each angle: 25 functions, and the circuit decides
+which combinations of them the ten readouts hold. The Fourier basis is complete here. What is missing
+from the maximum of 11 is shot noise, so the capacity says how many shots a run is worth.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
 import infocap
 
-QUBITS, LAYERS = 4, 3
-SIGNS = 1 - 2 * (
-    (np.arange(2**QUBITS)[:, None] >> np.arange(QUBITS)[::-1]) & 1
-)  # Z of each qubit, per outcome
-OBSERVABLES = np.column_stack(
-    [SIGNS, *(SIGNS[:, a] * SIGNS[:, b] for a, b in combinations(range(QUBITS), 2))]
-)
-CZ = np.prod(
-    [np.where((SIGNS[:, a] < 0) & (SIGNS[:, a - 1] < 0), -1, 1) for a in range(QUBITS)], axis=0
-)
+N_QUBITS = 4
+N_LAYERS = 3
+SHOTS = (30, 300, 3000)
+
+# The eigenvalue of Z, 1 or -1, of each qubit in each outcome 0000, 0001, ..., 1111.
+OUTCOMES = np.arange(2**N_QUBITS)
+BITS = np.stack([(OUTCOMES >> qubit) & 1 for qubit in reversed(range(N_QUBITS))], axis=1)
+SIGNS = 1 - 2 * BITS
+
+# The values of the observables Z and ZZ in each outcome, (outcomes, observables).
+PRODUCTS = [
+    SIGNS[:, first] * SIGNS[:, second] for first, second in combinations(range(N_QUBITS), 2)
+]
+OBSERVABLES = np.column_stack([SIGNS, *PRODUCTS])
 
 
-def kron(matrices: list[np.ndarray]) -> np.ndarray:
-    """One matrix on each qubit."""
-    out = np.ones((1, 1))
+def controlled_z_ring() -> np.ndarray:
+    """Return the diagonal of controlled-Z gates between neighbours on a ring of qubits."""
+    diagonal = np.ones(2**N_QUBITS)
+    for qubit in range(N_QUBITS):
+        both_are_one = (SIGNS[:, qubit] < 0) & (SIGNS[:, qubit - 1] < 0)
+        diagonal = np.where(both_are_one, -diagonal, diagonal)
+    return diagonal
+
+
+def tensor_product(matrices: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the operator that applies one matrix to each qubit."""
+    operator = np.ones((1, 1))
     for matrix in matrices:
-        out = np.kron(out, matrix)
-    return out
+        operator = np.kron(operator, matrix)
+    return operator
 
 
 def circuit(seed: int = 3) -> np.ndarray:
-    """Random rotations of each qubit and controlled-Z gates around the ring, three times."""
-    generator, unitary = np.random.default_rng(seed), np.eye(2**QUBITS)
-    for _ in range(LAYERS):
-        random = generator.normal(size=(QUBITS, 2, 2)) + 1j * generator.normal(size=(QUBITS, 2, 2))
-        unitary = CZ[:, None] * (kron([np.linalg.qr(one)[0] for one in random]) @ unitary)
+    """Return the unitary of the circuit: layers of random rotations and controlled-Z gates."""
+    rng = np.random.default_rng(seed)
+    entangle = controlled_z_ring()[:, None]
+    unitary = np.eye(2**N_QUBITS)
+    for _ in range(N_LAYERS):
+        real_part = rng.normal(size=(N_QUBITS, 2, 2))
+        imaginary_part = rng.normal(size=(N_QUBITS, 2, 2))
+        rotations = np.linalg.qr(real_part + 1j * imaginary_part).Q
+        unitary = entangle * (tensor_product(rotations) @ unitary)
     return unitary
 
 
@@ -47,20 +66,26 @@ class Qubits:
     """Angles (samples, 2) in, ten estimated expectation values out."""
 
     def __init__(self, shots: int) -> None:
-        self.shots, self.unitary = shots, circuit()
+        self.shots = shots
+        self.unitary = circuit()
 
     def __call__(self, u: np.ndarray, seed: int | None = None) -> np.ndarray:
-        """Each row is a fresh run of `shots` preparations and measurements of all qubits."""
-        state = np.ones((len(u), 1))
-        for qubit in range(QUBITS):  # R_Y(u) on |0>, the angles in turn
-            half = u[:, [qubit % 2]] / 2
-            turned = np.concatenate([np.cos(half), np.sin(half)], axis=1)
-            state = (state[:, :, None] * turned[:, None, :]).reshape(len(u), -1)
-        chance = np.abs(state @ self.unitary.T) ** 2
-        counts = np.random.default_rng(seed).multinomial(
-            self.shots, chance / chance.sum(axis=1, keepdims=True)
-        )
+        """Return estimates, each row from `shots` preparations and measurements of all qubits."""
+        amplitudes = self.encode(u) @ self.unitary.T
+        probabilities = np.abs(amplitudes) ** 2
+        probabilities /= probabilities.sum(axis=1, keepdims=True)  # Rounding may change the sums.
+        counts = np.random.default_rng(seed).multinomial(self.shots, probabilities)
         return counts @ OBSERVABLES / self.shots
+
+    def encode(self, u: np.ndarray) -> np.ndarray:
+        """Return the states (samples, outcomes) of qubits that the angles turn in turn: R_Y |0>."""
+        states = np.ones((len(u), 1))
+        for qubit in range(N_QUBITS):
+            half_angle = u[:, [qubit % 2]] / 2
+            state_of_qubit = np.concatenate([np.cos(half_angle), np.sin(half_angle)], axis=1)
+            products = states[:, :, None] * state_of_qubit[:, None, :]
+            states = products.reshape(len(u), -1)
+        return states
 
 
 def main(n_samples: int = 4096, plot: str | None = None) -> None:
@@ -68,14 +93,17 @@ def main(n_samples: int = 4096, plot: str | None = None) -> None:
     basis = infocap.product_basis("fourier", n_inputs=2, max_degree=4)
     u = infocap.draw(basis, n_samples, seed=1)
     results = {}
-    for name, qubits in {f"{shots} shots": Qubits(shots) for shots in (30, 300, 3000)}.items():
-        results[name] = infocap.estimate(u, qubits(u, seed=1), basis, repeats=qubits(u, seed=2))
-        print(f"\n{name}\n{results[name]}")
+    for shots in SHOTS:
+        qubits = Qubits(shots)
+        x = qubits(u, seed=1)
+        repeats = qubits(u, seed=2)  # What differs between the two is noise.
+        result = infocap.estimate(u, x, basis, repeats=repeats)
+        results[f"{shots} shots"] = result
+        print(f"\n{shots} shots\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title(
-            "Four qubits, two angles, ten expectation values", loc="left", fontsize="medium"
-        )
+        title = "Four qubits, two angles, ten expectation values"
+        axes.set_title(title, loc="left", fontsize="medium")
         axes.figure.savefig(plot)
 
 
@@ -85,5 +113,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--quick", action="store_true", help="fewer samples")
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles, .png, .pdf or .svg")
-    chosen = parser.parse_args()
-    main(512 if chosen.quick else 4096, plot=chosen.plot)
+    options = parser.parse_args()
+    main(512 if options.quick else 4096, plot=options.plot)

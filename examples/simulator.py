@@ -17,7 +17,10 @@ POWERS_DBM = (-9.1, -1.9, 1.0, 4.5, 7.1)  # the paper's
 def main(
     powers_dbm: tuple[float, ...] = POWERS_DBM, max_degree: int = 14, n_samples: int = 4096
 ) -> None:
-    """The photonic system at several powers and two lengths; stop it and start it again as you like."""
+    """Measure the photonic system at several powers and two lengths.
+
+    The script can be stopped and started again at any time.
+    """
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=max_degree)
     task = infocap.tasks.two_spirals()
     make_system = functools.partial(infocap.photonics.FibreSystem, n_inputs=2, tolerance=1e-3)

@@ -48,9 +48,9 @@ def test_the_example_runs_and_writes_its_files(name, tmp_path, monkeypatch, caps
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick"])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     plt.close("all")
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     sentences, files = PROMISED[name]
-    assert [sentence for sentence in sentences if sentence not in said] == []
+    assert [sentence for sentence in sentences if sentence not in printed] == []
     assert all((tmp_path / "example-output" / file).stat().st_size > 1000 for file in files)
 
 
@@ -63,9 +63,9 @@ def test_a_device_shows_its_profiles_and_draws_them(name, tmp_path, monkeypatch,
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick", "--plot", str(picture)])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     plt.close("all")
-    said = capsys.readouterr().out
-    assert [setting for setting in DEVICES[name] if setting not in said] == []
-    assert said.count("CapacityResult: total") == said.count("that noise allows") == 3
+    printed = capsys.readouterr().out
+    assert [setting for setting in DEVICES[name] if setting not in printed] == []
+    assert printed.count("CapacityResult: total") == printed.count("that noise allows") == 3
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 10_000
 

@@ -118,8 +118,8 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         compile((ROOT / "examples" / "demo.py").read_text(), "demo.py", "exec"),
         {"__name__": "__main__"},
     )
-    said = capsys.readouterr().out
-    assert "CapacityResult: total" in said
+    printed = capsys.readouterr().out
+    assert "CapacityResult: total" in printed
     for name in (
         "result.nc",
         "report.html",
@@ -127,5 +127,5 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         "capacity-bars.png",
         "light.png",
     ):
-        assert f"demo-output/{name}" in said
+        assert f"demo-output/{name}" in printed
         assert (tmp_path / "demo-output" / name).exists()

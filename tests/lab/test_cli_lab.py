@@ -93,7 +93,7 @@ def test_how_rows_are_read_stands_in_the_plan(lab, monkeypatch):
     assert call(monkeypatch, "plan", *basis, *rows, "-o", "other.toml") == 0
     plan = Plan.load("other.toml")
     assert (plan.averages, plan.settle_s, plan.dark_every) == (8, 0.05, 16)
-    assert [kind for kind, _ in plan.schedule.names].count("dark") == 5
+    assert [kind for kind, _ in plan.schedule.keys].count("dark") == 5
 
 
 def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path):

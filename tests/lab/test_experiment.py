@@ -202,19 +202,19 @@ def test_repeats_noise_and_reference_have_their_places():
         reference_every=10,
         noise_input=(0.3, 0.4),
     )
-    names = plan.schedule.names
-    assert len(names) == 5 + 64 + 16 + 9
-    assert len(set(names)) == len(names)
+    keys = plan.schedule.keys
+    assert len(keys) == 5 + 64 + 16 + 9
+    assert len(set(keys)) == len(keys)
 
-    assert names[:5] == [("noise", k) for k in range(5)]
+    assert keys[:5] == [("noise", k) for k in range(5)]
     assert_allclose(plan.schedule.inputs[:5], np.tile([0.3, 0.4], (5, 1)))
 
-    repeated = [number for kind, number in names if kind == "repeat"]
+    repeated = [number for kind, number in keys if kind == "repeat"]
     assert len(repeated) == 16
     for number in repeated:
-        assert names.index(("repeat", number)) > names.index(("sample", number))
+        assert keys.index(("repeat", number)) > keys.index(("sample", number))
 
-    places_of_references = [place for place, (kind, _) in enumerate(names) if kind == "reference"]
+    places_of_references = [place for place, (kind, _) in enumerate(keys) if kind == "reference"]
     assert set(np.diff(places_of_references)) == {11}
 
 

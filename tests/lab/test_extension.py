@@ -60,12 +60,12 @@ def test_an_extended_plan_begins_with_the_shorter_one_and_forgets_the_lengths_in
         n = len(short.schedule)
         assert_array_equal(long.schedule.codes[:n], short.schedule.codes)
         assert_array_equal(long.schedule.inputs[:n], short.schedule.inputs)
-        assert long.schedule.names[:n] == short.schedule.names
+        assert long.schedule.keys[:n] == short.schedule.keys
         assert long.is_extension_of(short)
         assert not short.is_extension_of(long)
-    samples = [number for kind, number in long.schedule.names if kind == "sample"]
+    samples = [number for kind, number in long.schedule.keys if kind == "sample"]
     assert sorted(samples) == list(range(long.runs or long.n_samples))
-    repeated = [number for kind, number in long.schedule.names if kind == "repeat"]
+    repeated = [number for kind, number in long.schedule.keys if kind == "repeat"]
     if plan.repeat_every:
         assert len(repeated) >= len(samples) // plan.repeat_every
     else:

@@ -316,7 +316,7 @@ def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measur
         repeat_every=4,
         noise_repeats=2,
     )
-    assert plan.schedule.names[2] == ("dark", 0)
+    assert plan.schedule.keys[2] == ("dark", 0)
     detector = Detector()
     detector.batch = batch
     recording = acquire(plan, detector, tmp_path / "run.db", progress=False)
@@ -383,7 +383,7 @@ def test_extra_values_are_kept_in_store_recording_and_file(is_loaded, tmp_path):
         recording = infocap.read(recording.save(tmp_path / "run.nc"))
     assert sorted(recording.extra_names) == ["Power [mW]", "Room [K]"]
 
-    kinds = [kind for kind, _ in plan.schedule.names]
+    kinds = [kind for kind, _ in plan.schedule.keys]
     places_of_samples = np.array([place for place, kind in enumerate(kinds) if kind == "sample"])
     rows = plan.schedule.codes[places_of_samples]
     number_of_call = places_of_samples + 1

@@ -67,7 +67,7 @@ class Pulses:
     field: Any  # Fourier coefficients (pulses, points)
     samples: Integers  # the samples that the pulses belong to
     position: Integers  # where they are in the stretch, in units of the shortest step
-    halvings: Integers  # the next step is the stretch over 2^halvings
+    halvings: Integers  # The next step is as long as the stretch over 2^halvings.
 
     def select(self, mask: Any) -> Pulses:
         """Return the pulses of a mask."""
@@ -80,7 +80,7 @@ class Pulses:
 class IncomingLight:
     """The light of each sample at the beginning of a stretch, to which errors are relative.
 
-    Not the light at the end: the spectrum of a compressed pulse is spread too thin.
+    The light at the end would be no good measure: the spectrum of a compressed pulse is spread thin.
     """
 
     largest_power: Floats  # of a Fourier coefficient, (samples,)
@@ -106,7 +106,7 @@ class Fibre(Checked):
     """A fibre in which light obeys ``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``.
 
     The sign of the dispersion is the usual one: beta2 < 0 is anomalous. (The paper prints the other
-    sign; totals change by about 1 at most.) The equation is solved by Strang steps, each of which
+    sign; totals change by up to 1.4.) The equation is solved by Strang steps, each of which
     is compared with two steps of half its length and extrapolated. The difference decides, pulse by
     pulse and step by step, how long the next step is, and the light at the edge of the band decides
     whether the band is wide enough. The nonlinear part is a correction to linear propagation,
@@ -156,7 +156,7 @@ class Fibre(Checked):
             )
 
     @property
-    def single(self) -> bool:
+    def uses_single_precision(self) -> bool:
         """Whether the tolerance allows the nonlinear correction in single precision."""
         return self.tolerance >= MIN_TOLERANCE_FOR_SINGLE_PRECISION
 
@@ -268,7 +268,7 @@ class Fibre(Checked):
         """
         xp = array_namespace(start)
         n_samples, n_points = start.shape
-        field = xp.astype(start, xp.complex64) if self.single else start
+        field = xp.astype(start, xp.complex64) if self.uses_single_precision else start
         exponent = self.exponent(np.fft.fftfreq(n_points, 1 / grid.band_thz))
         power = _power(field)
         largest = xp.max(power, axis=1)

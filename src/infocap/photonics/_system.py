@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..typing import Floats
 from ._fibre import Fibre
 from ._stages import N_CELLS, Detector, Encoder, Grid, Pulse, crop_points, ghz_per_nm
 
-# noise(stage, *shape) returns standard normal numbers (samples, *shape).
+# A function noise(stage, *shape) that returns standard normal numbers (samples, *shape).
 Noise = Callable[..., Floats]
 # The default of `phase_noise`; None means no phase noise.
 AS_ENCODER = "as the encoder"
@@ -39,6 +39,14 @@ MAX_THREADS_WITH_SHORT_STEPS = 4
 # Random streams whose samples a graphics card propagates together: a step takes there the time of
 # its launches, however many pulses take it.
 STREAMS_PER_BLOCK_ON_DEVICE = 128
+
+
+class _Light(NamedTuple):
+    """The light on its way through the experiment."""
+
+    mask: Any  # of the encoder, (samples, points)
+    before: Any  # the fields before the fibre, (samples, points)
+    after: list[Any]  # the fields after each length of fibre
 
 
 @dataclass(frozen=True)
@@ -170,14 +178,14 @@ class FibreSystem:
         return self.fibre.gamma_per_w_km * self.peak_power_w * length_km
 
     @property
-    def single(self) -> bool:
+    def uses_single_precision(self) -> bool:
         """Whether the tolerance allows single precision, and noise is far above its rounding."""
         phase_noise = self.encoder.phase_noise_rad if self.encoder.n_noises else 0.0
         noise = max(phase_noise, self.detector.relative)
-        return self.fibre.single and noise >= MIN_NOISE_FOR_SINGLE_PRECISION
+        return self.fibre.uses_single_precision and noise >= MIN_NOISE_FOR_SINGLE_PRECISION
 
     def __call__(self, u: Any, seed: Any = None) -> Any:
-        """Return the readouts (samples, 71) in mW / nm.
+        """Return the readouts in mW / nm, (samples, readouts): 71 with the detector of the paper.
 
         Parameters
         ----------
@@ -262,8 +270,8 @@ class FibreSystem:
     ) -> list[Any]:
         """Return the readouts of a block of samples: for each pulse, after each length."""
         n_samples = u.shape[0]
-        _, _, fields_after = self._propagated(u, lengths_m, noise, pulses)
-        densities = [self._density_on_raster(field) for field in fields_after]
+        light = self._propagated(u, lengths_m, noise, pulses)
+        densities = [self._density_on_raster(field) for field in light.after]
         readouts = []
         for k in range(len(pulses)):
             rows = slice(k * n_samples, (k + 1) * n_samples)
@@ -295,18 +303,15 @@ class FibreSystem:
         """
         u = self._checked_inputs(u)
         noise = partial(_draw_noise, seed, 0, u.shape[0])
-        mask, before, (after,) = self._propagated(u, [self.length_m], noise, [self.pulse])
-        return {"mask": mask, "before": before, "after": after}
+        light = self._propagated(u, [self.length_m], noise, [self.pulse])
+        return {"mask": light.mask, "before": light.before, "after": light.after[0]}
 
     def _propagated(
         self, u: Any, lengths_m: Sequence[float], noise: Noise, pulses: Sequence[Pulse]
-    ) -> tuple[Any, Any, list[Any]]:
-        """Return the mask, the fields before the fibre, and those after each length.
-
-        The rows of the fields are all samples of one pulse after the other.
-        """
+    ) -> _Light:
+        """Return the light of all samples of one pulse after the other."""
         xp = array_namespace(u)
-        if self.single:
+        if self.uses_single_precision:
             u = xp.astype(u, xp.float32)
         n_noises = self.encoder.n_noises
         phases = to_library_of(noise(0, n_noises), u) if n_noises else None
@@ -321,7 +326,7 @@ class FibreSystem:
             before = xp.concat([before * factor for factor in factors], axis=0)
             in_time = xp.concat([in_time * factor for factor in factors], axis=0)
         after = self.fibre.propagate(before, self.grid, lengths_m, in_time)
-        return mask, before, [xp.astype(field, xp.complex128) for field in after]
+        return _Light(mask, before, [xp.astype(field, xp.complex128) for field in after])
 
     def _field_in_time(self, field: Any, between: Any) -> Any:
         """Return the light in time, without what the finite window folds back.

@@ -44,6 +44,16 @@ class Accuracy:
         the target within the fold.
     linear_per_fold
         The same for a readout that was trained on the inputs without the system.
+    task, source
+        The name of the task, and where its data come from.
+    n_samples
+        The number of samples of the task.
+    readout
+        The readout, in words.
+    leak_free
+        Whether a reduced task was reduced anew in each fold, without its test samples.
+    checks
+        What was noticed about the data.
     measure
         ``"accuracy"``, or ``"R²"`` for a real target.
 
@@ -320,6 +330,8 @@ class CapacityAccuracy:
         The mean accuracy of each setting, and its error.
     linear
         The accuracy of the linear model without a system.
+    task
+        The name of the task.
     settings
         The values of each parameter; the last varies fastest.
     unreliable

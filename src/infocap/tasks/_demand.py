@@ -51,6 +51,14 @@ class Demand:
         The classes of the task, (targets,).
     variances
         The variance of each target, (targets,).
+    basis
+        The functions in which the target was expanded.
+    task
+        The name of the task.
+    n_samples
+        The number of samples, without those of a sequence that lack a part of their past.
+    checks
+        Degrees at which the inputs hardly distinguish the functions, or samples are few.
 
     Examples
     --------

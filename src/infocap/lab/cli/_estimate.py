@@ -54,7 +54,7 @@ class InputOptions:
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
         "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  "
-        "[default: that of a plan in FILES, else legendre]",
+        "[default: legendre; for files with a plan, the plan's]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain",
@@ -69,13 +69,15 @@ class BasisOptions(InputOptions):
     """The basis as options give it; None and () leave it open."""
 
     max_degree: int | None = option(
-        "--max-degree", type=int, help="Highest degree.  [default: the plan's, else by N]"
+        "--max-degree",
+        type=int,
+        help="Highest degree.  [default: the plan's, else by the number of samples]",
     )
     index_set: str | None = option(
-        "--index-set", help="Products of functions in the basis: total or hyperbolic."
+        "--index-set", help="Which products of functions are in the basis: total or hyperbolic."
     )
     max_interactions: int | None = option(
-        "--max-interactions", type=int, help="Most inputs in one function."
+        "--max-interactions", type=int, help="Largest number of inputs in one function."
     )
     max_delay: str | None = option(
         "--max-delay", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20."
@@ -96,13 +98,17 @@ class EstimateOptions:
         "--nan-policy",
         type=NameChoice(["raise", "omit"]),
         default="raise",
-        help="Rows with gaps.",
+        help="Refuse rows with missing values, or leave them out.",
     )
     complex_as: str | None = option(
-        "--complex-as", type=NameChoice(["abs2", "split"]), help="Powers, or two parts."
+        "--complex-as",
+        type=NameChoice(["abs2", "split"]),
+        help="Take powers of complex readouts, or real and imaginary parts.",
     )
     washout: int | None = option(
-        "--washout", type=int, help="Steps unused at the start of each run, with --max-delay."
+        "--washout",
+        type=int,
+        help="With --max-delay: steps that are not used at the start of each run.",
     )
     memory_limit: str | None = option(
         "--memory-limit", help="Memory to use, such as 1GB; files are then read in blocks."
@@ -169,10 +175,12 @@ def estimate(
 @options("files", NamedInputFiles)
 @options("input_options", InputOptions)
 @click.option(
-    "--washout", type=int, help="Steps unused at the start of each run; the longest delay, too."
+    "--washout",
+    type=int,
+    help="Steps that are not used at the start of each run; also the longest delay that is searched.",
 )
 @click.option("--max-degree", default=6, help="Highest degree that is looked for.")
-@click.option("--most-tested", default=30_000, help="Most functions that are tested.")
+@click.option("--most-tested", default=30_000, help="Largest number of functions to test.")
 @options("output", EstimateOutput)
 def explore(
     files: NamedInputFiles,
@@ -187,7 +195,7 @@ def explore(
 
     No delays are given: functions are looked for up to --max-degree, as far back as the washout.
     FILES are those of `infocap estimate`, with time steps as rows; several files are several runs.
-    What is written holds what was found.
+    The result holds the functions that were found.
     """
     output.check()
     recording = files.read()

@@ -276,7 +276,7 @@ def report(result: Path, output: Path, title: str | None) -> None:
     nargs=2,
     multiple=True,
     metavar="NAME TEXT",
-    help="Say 'what' it is, its 'cost per inference', ...",
+    help="A fact about the device, such as 'what' it is or its 'cost per inference'.",
 )
 def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
     """Show a result as the capacity card of a device, to share.

@@ -45,7 +45,7 @@ from ._terminal import (
 BAR_LENGTH = 40
 # Moves the cursor to the top left, and clears what is below.
 CLEAR_SCREEN = "\x1b[H\x1b[J"
-# Seconds between two looks at a run: its estimates take less than that.
+# Seconds after which the screen is written again. An estimate takes less than that.
 WATCH_INTERVAL_S = 5.0
 # Decimals of a total in the table of `infocap watch` are those of this error, where no error is
 # known.
@@ -100,17 +100,21 @@ def export(source: Path, output: Path, force: bool) -> None:
 )
 @click.option("--retries", default=3, help="How often to ask the instrument again after a failure.")
 @click.option("--wait-s", default=1.0, help="Seconds to wait before asking again.")
-@click.option("--timeout-s", type=float, help="Seconds to wait for one measurement.")
+@click.option(
+    "--timeout-s", type=float, help="Seconds to wait for an answer; without it, for ever."
+)
 @click.option(
     "--until", type=float, help="Stop once the 95 % interval of the total is narrower than this."
 )
-@click.option("--other-instrument", is_flag=True, help="Go on with another instrument than before.")
+@click.option(
+    "--other-instrument", is_flag=True, help="Allow another instrument than the one before."
+)
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
     """Measure what a plan asks for and the store does not hold yet.
 
-    Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same
-    command goes on.
+    Every row is on the disk before the next is measured. Ctrl-C stops after the row under way; the
+    same command goes on from there.
     """
     refuse_place(output, STORES)
     loaded_plan = Plan.load(plan)
@@ -158,7 +162,10 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 @click.command()
 @click.argument("store", type=FILE)
 @click.option(
-    "--n-samples", type=int, required=True, help="In all; a few more where blocks must be whole."
+    "--n-samples",
+    type=int,
+    required=True,
+    help="Number of samples in all, rounded up to whole blocks.",
 )
 def extend(store: Path, n_samples: int) -> None:
     """Plan more samples for a run, complete or not."""
@@ -173,14 +180,16 @@ def extend(store: Path, n_samples: int) -> None:
 
 @click.command()
 @click.argument("store", type=FILE)
-@click.option("--once", "only_once", is_flag=True, help="Show it once and end; for scripts.")
+@click.option("--once", "only_once", is_flag=True, help="Show the run once and end; for scripts.")
 @click.option(
-    "--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower."
+    "--until",
+    default=0.5,
+    help="Advise to stop when the 95 % interval of the total is narrower than this.",
 )
 @click.option(
     "--web",
     is_flag=True,
-    help="Show the report live in a browser of this machine. Ends with Ctrl-C.",
+    help="Show the report live in a browser of this machine, until Ctrl-C.",
 )
 @click.option(
     "--port",
@@ -191,8 +200,9 @@ def extend(store: Path, n_samples: int) -> None:
 def watch(store: Path, only_once: bool, until: float, *, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
-    That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works
-    while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
+    That is rows, rate, time left, the total capacity and its interval, drift and warnings. The
+    command works while the acquisition runs, and changes nothing. It ends when the run is complete,
+    or with Ctrl-C.
     """
     if web:
         _watch_in_browser(store, until, port)

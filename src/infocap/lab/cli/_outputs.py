@@ -51,8 +51,8 @@ class ResultOutput:
     plot: tuple[Path, ...] = option(
         "--plot",
         **PICTURE,
-        help="The matrix for 2 inputs, the memory function of a sequence, else bars; "
-        ".png, .pdf or .svg",
+        help="Picture, .png, .pdf or .svg: the matrix of 2 inputs, the memory function of a "
+        "sequence, else bars.",
     )
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 
@@ -113,7 +113,9 @@ class EstimateOutput(ResultOutput):
 class ShowOutput(ResultOutput):
     """Where a result goes in another format, and all pictures of it."""
 
-    bars: tuple[Path, ...] = option("--bars", **PICTURE, help="Capacity by total degree.")
+    bars: tuple[Path, ...] = option(
+        "--bars", **PICTURE, help="Picture of capacity by total degree."
+    )
     width: float | None = option(
         "--width",
         callback=_in_millimetres,

@@ -37,9 +37,11 @@ ASSUMED_UNEXPLAINED = 0.5
 
 @dataclass(frozen=True)
 class PrecisionGoal:
-    """How well the total shall be known, and what is known of the device."""
+    """How precise the total is to be, and what is known of the device."""
 
-    error: float | None = option("--error", type=float, help="Standard error wanted of the total.")
+    error: float | None = option(
+        "--error", type=float, help="Standard error that the total may have."
+    )
     n_readouts: int | None = option(
         "--n-readouts", type=int, help="Number of readouts, for --error."
     )
@@ -61,10 +63,12 @@ class PrecisionGoal:
     "--washout",
     default=0,
     show_default="the largest delay",
-    help="Steps unused at the start of each run.",
+    help="Steps that are not used at the start of each run.",
 )
 @click.option(
-    "--n-samples", type=int, help="Number of Sobol points, a power of two; or give --error."
+    "--n-samples",
+    type=int,
+    help="Number of samples, a power of two for Sobol points; or give --error.",
 )
 @options("goal", PrecisionGoal)
 @click.option(
@@ -74,7 +78,7 @@ class PrecisionGoal:
     "--order",
     type=NameChoice(["random", "doubling", "design"]),
     default="random",
-    help="Of acquisition.",
+    help="Order of acquisition.",
 )
 @click.option(
     "--noise-repeats",

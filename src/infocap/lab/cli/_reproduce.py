@@ -53,7 +53,7 @@ SAMPLES_PER_STEP = 512
     "--phase-noise",
     type=NameChoice(["cell", "bin", "none"]),
     default="cell",
-    help="Where it is drawn.",
+    help="Draw random phases for each cell of 1 GHz, for each bin, or none.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise."

@@ -122,8 +122,8 @@ def _strongest_functions(result: CapacityResult, n_strongest: int) -> list[str]:
 
 # Recordings.
 
-# How each file was read, as `infocap.read` keeps it in the metadata.
-Files = Sequence[dict[str, Any]]
+# How each file was read, as `infocap.read` keeps it in the metadata under "read_from".
+FileRecords = Sequence[dict[str, Any]]
 
 
 class Fact(NamedTuple):
@@ -177,7 +177,7 @@ def _ranges(names: Sequence[str], values: np.ndarray) -> list[Fact]:
     return ranges
 
 
-def _facts(recording: Recording, files: Files) -> list[str]:
+def _facts(recording: Recording, files: FileRecords) -> list[str]:
     """Return what else is known: gaps, times, repeats, what was left out, the metadata."""
     facts = [*_measurements(recording, files), *_left_out(files)]
     for name, value in recording.metadata.items():
@@ -187,7 +187,7 @@ def _facts(recording: Recording, files: Files) -> list[str]:
     return [f"  {fact.name:<{width}} {fact.text}" for fact in facts]
 
 
-def _measurements(recording: Recording, files: Files) -> list[Fact]:
+def _measurements(recording: Recording, files: FileRecords) -> list[Fact]:
     """Return what there is beside inputs and readouts: gaps, times, repeats, noise and others."""
     facts = []
     finite_inputs = np.isfinite(np.asarray(recording.inputs)).all(axis=1)
@@ -216,7 +216,7 @@ def _measurements(recording: Recording, files: Files) -> list[Fact]:
     return facts
 
 
-def _left_out(files: Files) -> list[Fact]:
+def _left_out(files: FileRecords) -> list[Fact]:
     """Return what the files hold that became no part of the recording, and why."""
     texts = []
     for file in files:

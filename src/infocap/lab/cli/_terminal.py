@@ -198,9 +198,10 @@ class NamedInputFiles(InputFiles):
     u: str | None = option(
         "--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'."
     )
-    x: str | None = option("--x", help="Readouts in the files, likewise.")
+    x: str | None = option("--x", help="Readouts in the files, named in the same way.")
     axes: str | None = option(
-        "--axes", help="Of the readouts, such as channels,samples or samples,averages,channels."
+        "--axes",
+        help="Axes of the readouts, such as channels,samples or samples,averages,channels.",
     )
 
     @property

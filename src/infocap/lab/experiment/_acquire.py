@@ -27,7 +27,7 @@ from ._lock import acquisition_lock
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._retrying_instrument import RetryingInstrument
-from ._status import estimate_now, width
+from ._status import estimate_now, interval_width
 from ._store import Store
 from ._store_row import BEGUN, ENDED
 
@@ -229,8 +229,8 @@ def _measure_first_rows(instrument: RetryingInstrument) -> None:
 
 def _is_narrow_enough(store: Store, until: float) -> bool:
     """Return whether the 95 % interval of the total is narrower than wanted, and reliable."""
-    result, _ = estimate_now(store.recording(), store.plan)
-    return result is not None and not result.unreliable and width(result) < until
+    result = estimate_now(store.recording(), store.plan).result
+    return result is not None and not result.unreliable and interval_width(result) < until
 
 
 # The instrument.
@@ -302,7 +302,7 @@ def _refuse_other_instrument(instrument: RetryingInstrument, other_instrument: b
 def _stop_event() -> Iterator[Event]:
     """Give an event that is set by Ctrl-C, by a request to end, or when the terminal is gone.
 
-    The second of these interrupts at once.
+    If one of these comes a second time, it interrupts at once.
     """
     stop = Event()
 

@@ -33,9 +33,11 @@ ORDERS = ("random", "doubling", "design")
 MAX_INPUT_NUMBERS = 500_000_000
 # The table of the metadata that describes the simulated bench.
 BENCH = "bench"
-# Entries that may be put in other words without making another plan.
-WORDS = ("title", "metadata")
-TEXTS = ("input_unit", "readout_unit", "title")
+# Entries that only describe the plan: with another title it is the same plan.
+DESCRIPTIVE_ENTRIES = ("title", "metadata")
+# Entries that are text.
+TEXT_ENTRIES = ("input_unit", "readout_unit", "title")
+# Entries that are an input at which a measurement is made again and again.
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The smallest value of each entry that is a whole number.
 MIN_VALUES = {
@@ -87,7 +89,7 @@ class Plan:
         ``"design"``: as the design has them.
     noise_repeats, noise_input
         The number of measurements at one constant input, before all others. By default the input is
-        the upper quartile of every input: in the middle many a device is dark.
+        the upper quartile of every input, because many devices are dark in the middle.
     repeat_every
         One input in `repeat_every`, chosen at random, is measured twice, the second time at a
         random moment.
@@ -307,7 +309,7 @@ class Plan:
         measured = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name not in WORDS and value != entry.default:
+            if entry.name not in DESCRIPTIVE_ENTRIES and value != entry.default:
                 measured[entry.name] = value
         if BENCH in self.metadata:  # what the simulated bench does is measured, too
             measured[BENCH] = self.metadata[BENCH]
@@ -442,7 +444,7 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
         entries[name] = require_whole_number(name, value, min_value)
     for name in ("domain", *CONSTANT_INPUTS):
         entries[name] = _numbers(name, getattr(plan, name))
-    for name in TEXTS:
+    for name in TEXT_ENTRIES:
         entries[name] = str(getattr(plan, name))
     if plan.n_readouts is not None:
         entries["n_readouts"] = require_whole_number("n_readouts", plan.n_readouts, 1)

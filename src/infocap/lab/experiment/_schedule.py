@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._plan import Plan
 
 # The probability of the inputs at which noise and references are measured, where a plan names none:
-# the upper quartile, because many a device is dark in the middle of its range.
+# the upper quartile, because many devices are dark in the middle of their range.
 DEFAULT_CONSTANT_QUANTILE = 0.75
 
 
@@ -37,7 +37,7 @@ class Schedule:
     --------
     >>> from infocap.lab import Plan
     >>> plan = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4)
-    >>> len(plan.schedule), plan.schedule.names[:2]
+    >>> len(plan.schedule), plan.schedule.keys[:2]
     (12, [('noise', 0), ('noise', 1)])
     """
 
@@ -48,22 +48,22 @@ class Schedule:
         return len(self.codes)
 
     @cached_property
-    def names(self) -> list[tuple[Kind, int]]:
-        """Kind and number of every measurement."""
+    def keys(self) -> list[tuple[Kind, int]]:
+        """Kind and number of every measurement, which together identify it."""
         n_seen: Counter[int] = Counter()
-        names = []
+        keys = []
         for code in self.codes.tolist():
             if code in KIND_OF_CODE:
-                names.append((KIND_OF_CODE[code], n_seen[code]))
+                keys.append((KIND_OF_CODE[code], n_seen[code]))
             elif n_seen[code] == 0:
-                names.append((Kind.SAMPLE, code))
+                keys.append((Kind.SAMPLE, code))
             else:
-                names.append((Kind.REPEAT, code))
+                keys.append((Kind.REPEAT, code))
             n_seen[code] += 1
-        return names
+        return keys
 
     def __iter__(self) -> Iterator[Measurement]:
-        for (kind, number), u in zip(self.names, self.inputs, strict=True):
+        for (kind, number), u in zip(self.keys, self.inputs, strict=True):
             yield Measurement(kind, number, u)
 
 

@@ -110,7 +110,7 @@ class Status:
     @property
     def width(self) -> float | None:
         """The width of the 95 % interval of the total; None without a result."""
-        return None if self.result is None else width(self.result)
+        return None if self.result is None else interval_width(self.result)
 
     def refreshed(self, until: float = DEFAULT_UNTIL) -> "Status":
         """Return how the run stands by now.
@@ -122,7 +122,7 @@ class Status:
         until
             As for `status`.
         """
-        return _look(self.path, until, self.result)
+        return _status_of(self.path, until, self.result)
 
 
 def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
@@ -151,20 +151,20 @@ def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
     >>> now.advice
     'complete: all that was planned is stored.'
     """
-    return _look(Path(path), until, None)
+    return _status_of(Path(path), until, None)
 
 
-def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
+def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
     """Return how a run stands; an earlier result is kept while there are few more samples."""
     until = require_positive("until", until)
     contents = read_store(path)
     plan = _plan_of(contents, path)
     counts = _counts(contents, plan)
     n_samples = counts[Kind.SAMPLE].stored * (plan.steps - plan.washout)
-    result = earlier_result
-    problem = ""
+    estimated = CurrentEstimate(earlier_result)
     if _estimate_is_due(n_samples, plan, earlier_result):
-        result, problem = estimate_now(recording_of_store(contents, path), plan)
+        estimated = estimate_now(recording_of_store(contents, path), plan)
+    result = estimated.result
     rate_hz = _rate_hz(contents.times)
     age_s = None
     if contents.measurements:
@@ -178,7 +178,7 @@ def _look(path: Path, until: float, earlier_result: CapacityResult | None) -> St
         seconds_left=n_left / rate_hz if rate_hz else None,
         last_row_age_s=age_s,
         result=result,
-        problem=problem,
+        problem=estimated.problem,
         advice=_advice(
             n_left=n_left,
             last_event=_last_event(contents, path),
@@ -202,7 +202,7 @@ def _plan_of(contents: StoreContents, path: Path) -> Plan:
 def _counts(contents: StoreContents, plan: Plan) -> dict[str, Counts]:
     """Return how many measurements are stored and planned, of each kind that is planned."""
     schedule = contents.schedule or plan.schedule
-    n_planned = Counter(kind for kind, _ in schedule.names)
+    n_planned = Counter(kind for kind, _ in schedule.keys)
     n_stored = Counter(measurement.kind for measurement in contents.measurements)
     return {kind: Counts(n_stored[kind], n_planned[kind]) for kind in Kind if n_planned[kind]}
 
@@ -216,8 +216,15 @@ def _estimate_is_due(n_samples: int, plan: Plan, earlier_result: CapacityResult 
     return n_samples >= min(MIN_GROWTH * earlier_result.n_samples, plan.n_samples)
 
 
-def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | None, str]:
-    """Estimate capacities of what there is; return the result, or None and the reason.
+class CurrentEstimate(NamedTuple):
+    """The capacities so far, or None and the reason."""
+
+    result: CapacityResult | None
+    problem: str = ""
+
+
+def estimate_now(recording: Recording, plan: Plan) -> CurrentEstimate:
+    """Return the capacities of what there is.
 
     Gaps are left out, and complex readouts are split in two.
     """
@@ -228,7 +235,7 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
         problem = (
             f"{n_samples} samples are stored; {min_samples} are the least that tell something."
         )
-        return None, problem
+        return CurrentEstimate(None, problem)
     repeats = recording.repeats
     if repeats is not None:
         n_repeats = np.isfinite(repeats).all(axis=1).sum()
@@ -244,11 +251,11 @@ def estimate_now(recording: Recording, plan: Plan) -> tuple[CapacityResult | Non
                 complex_as="split" if is_complex else None,
             )
     except InfocapError as reason:
-        return None, str(reason)
-    return result, ""
+        return CurrentEstimate(None, str(reason))
+    return CurrentEstimate(result)
 
 
-def width(result: CapacityResult) -> float:
+def interval_width(result: CapacityResult) -> float:
     """Return the width of the 95 % interval of the total; infinite if the method gives none."""
     if result.total_standard_error is None:
         return float("inf")
@@ -272,9 +279,10 @@ def _rate_hz(times: np.ndarray) -> float | None:
 
 
 def _last_event(contents: StoreContents, path: Path) -> str:
-    """Return if the last acquisition began or ended; empty while one runs, or where none was noted.
+    """Return whether the last acquisition began or ended: `BEGUN`, `ENDED` or an empty text.
 
-    A loop of the user's own notes neither, and holds no lock.
+    The text is empty while an acquisition runs, and where none was noted: a loop of the user's own
+    around `Store.record` notes nothing, and holds no lock.
     """
     events = [event["what"] for event in contents.events if event.get("what") in (BEGUN, ENDED)]
     if not events or is_locked(path.resolve()):
@@ -299,7 +307,7 @@ def _advice(
             "the acquisition was killed or has crashed: look at the device, then give the same "
             "command again."
         )
-    if result is not None and not result.unreliable and width(result) < until:
+    if result is not None and not result.unreliable and interval_width(result) < until:
         return f"stop now: interval below {until:g}."
     if last_event == ENDED:
         return (
@@ -313,7 +321,7 @@ def _advice(
         return "go on."
     if result.unreliable:
         return f"the total is unreliable: {result.unreliable}."
-    return f"go on: the interval is {width(result):.2f} wide, {until:g} is wanted."
+    return f"go on: the interval is {interval_width(result):.2f} wide, {until:g} is wanted."
 
 
 # In words, for the terminal and the page.

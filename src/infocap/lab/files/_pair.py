@@ -85,46 +85,47 @@ def _cut_to_measured_rows(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> N
 
 def _refuse_other_design(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:
     """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
-    our_plan = input_rows.metadata.get("plan")
-    their_plan = readout_rows.metadata.get("plan")
-    if not isinstance(our_plan, dict) or not isinstance(their_plan, dict):
+    plan_of_inputs = input_rows.metadata.get("plan")
+    plan_of_readouts = readout_rows.metadata.get("plan")
+    if not isinstance(plan_of_inputs, dict) or not isinstance(plan_of_readouts, dict):
         return
-    ours = design_fingerprint(our_plan)
-    theirs = design_fingerprint(their_plan)
-    if ours != theirs:
+    design_of_inputs = design_fingerprint(plan_of_inputs)
+    design_of_readouts = design_fingerprint(plan_of_readouts)
+    if design_of_inputs != design_of_readouts:
         raise DataError(
-            f"{input_rows.path} is of design {ours} (seed {our_plan.get('seed')}), and "
-            f"{readout_rows.path} of {theirs} (seed {their_plan.get('seed')}): inputs and readouts "
-            "belong to different runs; give the inputs that were sent."
+            f"{input_rows.path} is of design {design_of_inputs} "
+            f"(seed {plan_of_inputs.get('seed')}), and {readout_rows.path} of {design_of_readouts} "
+            f"(seed {plan_of_readouts.get('seed')}): inputs and readouts belong to different runs; "
+            "give the inputs that were sent."
         )
 
 
 def _refuse_shifted(input_rows: RowsOfFile, readout_rows: RowsOfFile, field: str) -> None:
     """Refuse files that disagree in any row of a field: the readouts belong to other inputs."""
-    ours = getattr(input_rows, field)
-    theirs = getattr(readout_rows, field)
-    if ours is None or theirs is None:
+    sent = getattr(input_rows, field)
+    copied = getattr(readout_rows, field)  # into the file of readouts, along with them
+    if sent is None or copied is None:
         return
     name = field
-    ours = np.asarray(ours[:])
-    theirs = np.asarray(theirs[:])
+    sent = np.asarray(sent[:])
+    copied = np.asarray(copied[:])
     if field == "index":
         name = "design_index"
-        ours = ours.ravel()
-        theirs = theirs.ravel()
-    if theirs.shape != ours.shape:
+        sent = sent.ravel()
+        copied = copied.ravel()
+    if copied.shape != sent.shape:
         raise DataError(
-            f"{name} has shape {ours.shape} in {input_rows.path} but {theirs.shape} in "
+            f"{name} has shape {sent.shape} in {input_rows.path} but {copied.shape} in "
             f"{readout_rows.path}."
         )
     close = np.isclose(
-        ours, theirs, rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE, equal_nan=True
+        sent, copied, rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE, equal_nan=True
     )
-    differs = ~close.reshape(len(ours), -1).all(axis=1)
+    differs = ~close.reshape(len(sent), -1).all(axis=1)
     if differs.any():
         row = int(np.argmax(differs))
         raise DataError(
-            f"{name} is {ours[row]} in {input_rows.path} and {theirs[row]} in {readout_rows.path} "
+            f"{name} is {sent[row]} in {input_rows.path} and {copied[row]} in {readout_rows.path} "
             f"at row {row + 1}, the first of {differs.sum()} that differ: the readouts are shifted "
             "or of another run."
         )

@@ -1,8 +1,8 @@
 """Readers of further formats: functions from a path to a `Recording`, by the suffix of the file.
 
 A script adds a line to `READERS`; an installed package registers an entry point of the group
-``infocap.readers``, whose name is the suffix. A line of a script goes before our own formats, an
-entry point after them.
+``infocap.readers``, whose name is the suffix. A line of a script goes before the formats of infocap,
+an entry point after them.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,11 @@ Reader = Callable[[Path], Recording]
 READERS: dict[str, Reader] = {}
 
 
-def find_reader(suffix: str, ours: tuple[str, ...]) -> Reader | None:
-    """Find the reader that a script added, or a package for a suffix that is not ours."""
+def find_reader(suffix: str, own_suffixes: tuple[str, ...]) -> Reader | None:
+    """Find the reader that a script added, or a package for a suffix that infocap does not read."""
     if suffix in READERS:
         return READERS[suffix]
-    if suffix in ours:
+    if suffix in own_suffixes:
         return None
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         if entry_point.name.lower() == suffix:

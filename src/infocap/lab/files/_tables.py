@@ -106,6 +106,8 @@ class Sheet:
 
     Parameters
     ----------
+    path
+        The file, for messages.
     labels
         The names of the columns, with their units where the table tells them.
     columns
@@ -114,7 +116,7 @@ class Sheet:
     has_names
         Whether the table names its columns; without names they are numbered from 1.
     decimal
-        The decimal sign.
+        The decimal sign of its numbers.
     comments
         The lines of comments.
     layout

@@ -382,9 +382,9 @@ def drift(result: CapacityResult) -> Markup:
 
 
 def misfit(result: CapacityResult) -> Markup:
-    """Return where readouts do not fit their inputs, by channel and time.
+    """Return where readouts do not fit their inputs, by channel and time; nothing without a finding.
 
-    There is nothing without a finding. The picture comes with a warning: a string of levels 0 to 9 for each channel.
+    The warning about it holds the picture: a string of levels 0 to 9 for each channel.
     """
     warnings = [check for check in result.warnings if isinstance(check.found.get("picture"), dict)]
     if not warnings:

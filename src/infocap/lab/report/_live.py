@@ -19,7 +19,7 @@ from ._page import embedded_numbers, page_body, whole_page
 HOST = "127.0.0.1"
 # Seconds after which the page asks for news. A measurement rarely takes less than a tenth of that.
 REFRESH_INTERVAL_S = 5.0
-# Seconds between two looks of the server whether it shall end.
+# Seconds after which the server looks again whether it is to end.
 SHUTDOWN_POLL_S = 0.1
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",

@@ -33,7 +33,13 @@ class InputRow(NamedTuple):
 
 
 def notebook(subject: Any) -> str:
-    """Return an object as HTML: the words of the terminal, and drawings or its inputs."""
+    """Return an object as HTML: the words of the terminal, and drawings or its inputs.
+
+    Parameters
+    ----------
+    subject
+        A result, a comparison, a recording, a plan or a basis.
+    """
     words = _words(subject)
     if isinstance(subject, CapacityResult):
         drawings = [draw(subject) for draw in (matrix, delays, bars)]
