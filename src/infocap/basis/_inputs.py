@@ -63,8 +63,8 @@ def find_families(
         n_inputs = require_whole_number("n_inputs", n_inputs, 1)
         if n_inputs > MAX_BASIS_INPUTS:
             raise ParameterError(
-                f"`n_inputs={n_inputs:,}` is more than {MAX_BASIS_INPUTS:,}, as no device has; give "
-                "fewer."
+                f"`n_inputs={n_inputs:,}` is more than {MAX_BASIS_INPUTS:,}, as no device has; "
+                "give fewer."
             )
     if isinstance(family, Sequence) and not isinstance(family, str):
         entries = list(family)

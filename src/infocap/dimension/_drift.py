@@ -45,9 +45,10 @@ class ReferenceMotion:
         if self.variance_ratio <= limit:
             return None
         return Check(
-            f"the device drifted: its reference moved by {percent(self.size)} of the readouts' spread (root mean "
-            f"square), and scatters {self.variance_ratio:.1f} times more over the run than from one measurement to "
-            "the next; keep its temperature and power steady, or measure faster."
+            f"the device drifted: its reference moved by {percent(self.size)} of the readouts' "
+            f"spread (root mean square), and scatters {self.variance_ratio:.1f} times more over "
+            "the run than from one measurement to the next; keep its temperature and power steady, "
+            "or measure faster."
         )
 
 
@@ -108,6 +109,7 @@ def drift_between_repeats(repeated: Floats, standard_error: float) -> Check | No
     if chance >= FALSE_ALARM_RATE or lost_capacity <= HARMLESS_ERRORS * standard_error:
         return None
     return Check(
-        f"the device drifted between the repeats: their means differ by more than the noise allows, which "
-        f"counts as noise and lowers the total by up to {lost_capacity:.2g}; interleave the repeats."
+        "the device drifted between the repeats: their means differ by more than the noise allows, "
+        f"which counts as noise and lowers the total by up to {lost_capacity:.2g}; interleave the "
+        "repeats."
     )

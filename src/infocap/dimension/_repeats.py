@@ -169,8 +169,9 @@ def from_repeats(
     n_readouts = int(np.sum(whitened.is_live))
     if n_repeated < 2 or n_inputs <= rank:
         raise DataError(
-            f"x1 has {n_repeated} repeated inputs of {n_inputs} for {rank} independent readouts: with N <= K nothing "
-            f"can be told apart; take at least {MIN_INPUTS_PER_READOUT} K = {MIN_INPUTS_PER_READOUT * rank} inputs."
+            f"x1 has {n_repeated} repeated inputs of {n_inputs} for {rank} independent readouts: "
+            f"with N <= K nothing can be told apart; take at least {MIN_INPUTS_PER_READOUT} K = "
+            f"{MIN_INPUTS_PER_READOUT * rank} inputs."
         )
 
     noise = noise_covariance(whitened.repeated)
@@ -215,8 +216,8 @@ def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Flo
         misfits.append(single_table)
     if misfits:
         raise DataError(
-            f"x1 has shape {shape} and {misfits[0].name} has shape {misfits[0].shape}; give the same readouts at "
-            "the same inputs (or at others, not repeated, in measured_once=)."
+            f"x1 has shape {shape} and {misfits[0].name} has shape {misfits[0].shape}; give the "
+            "same readouts at the same inputs (or at others, not repeated, in measured_once=)."
         )
     repeated = np.stack([table.read_finite() for table in tables], axis=1)
     single = np.empty((0, shape[1]))
@@ -227,7 +228,8 @@ def _shots(tables: list[Table], single_table: Table | None) -> tuple[Floats, Flo
         repeated_row = row_of_values.get(values.tobytes())
         if repeated_row is not None:
             raise DataError(
-                f"row {row} of measured_once is row {repeated_row} of x1; give only the inputs that were not repeated."
+                f"row {row} of measured_once is row {repeated_row} of x1; give only the inputs "
+                "that were not repeated."
             )
     return repeated, single
 
@@ -250,18 +252,20 @@ def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) ->
         if n_effective < n_inputs:
             by_weight = f" are, by their weights, worth {n_effective}, which"
         yield Check(
-            f"{n_inputs} inputs{by_weight} are few for {rank} independent readouts: below {MIN_INPUTS_PER_READOUT} K = "
-            f"{min_inputs} the bias is too large to be corrected well; take more inputs."
+            f"{n_inputs} inputs{by_weight} are few for {rank} independent readouts: below "
+            f"{MIN_INPUTS_PER_READOUT} K = {min_inputs} the bias is too large to be corrected "
+            "well; take more inputs."
         )
     elif n_repeated * (n_repeats - 1) < min_inputs:
         yield Check(
-            f"{n_repeated} repeated inputs are few for {rank} independent readouts: the first entries of "
-            "`signal_fraction` are too large and the last too small (the total is right); repeat more inputs."
+            f"{n_repeated} repeated inputs are few for {rank} independent readouts: the first "
+            "entries of `signal_fraction` are too large and the last too small (the total is "
+            "right); repeat more inputs."
         )
     if rank < maximum:
         yield Check(
-            f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}; "
-            "leave out copies and sums of others."
+            f"only {rank} of {maximum} readouts are linearly independent, so the total cannot "
+            f"exceed {rank}; leave out copies and sums of others."
         )
 
 
@@ -280,7 +284,8 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
     if names:
         dropped = list(names.values())
         yield Check(
-            f"dead channels were dropped ({join_names(dropped)}), which lowers the maximum capacity by {len(dropped)}.",
+            f"dead channels were dropped ({join_names(dropped)}), which lowers the maximum "
+            f"capacity by {len(dropped)}.",
             "note",
             channels=dropped,
         )

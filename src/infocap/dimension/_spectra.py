@@ -87,8 +87,8 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     silent = [table.describe_column(int(number)) for number in np.flatnonzero(largest == 0)]
     if silent:
         raise DataError(
-            f"{join_names(silent)} of repeats never changes, so it has no noise to be measured by; leave it out, or "
-            "record it with a finer resolution."
+            f"{join_names(silent)} of repeats never changes, so it has no noise to be measured by; "
+            "leave it out, or record it with a finer resolution."
         )
     return largest * (differences / largest).std(axis=0, ddof=1)
 
@@ -161,8 +161,9 @@ def indicator(
         noise_ratio = float(real_error[n_factors])
         if not 1 / MAX_NOISE_RATIO < noise_ratio < MAX_NOISE_RATIO:
             message = Check(
-                f"{n_factors} factors leave {noise_ratio:.2g} times the noise, not the noise itself, so that the "
-                "minimum of IND is not where the noise begins; check the noise scale."
+                f"{n_factors} factors leave {noise_ratio:.2g} times the noise, not the noise "
+                "itself, so that the minimum of IND is not where the noise begins; check the noise "
+                "scale."
             )
             warnings.append(message)
     for message in warnings:
@@ -215,7 +216,8 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
         number = int(np.argmin(is_positive))
         channel = table.describe_column(number)
         raise DataError(
-            f"noise_scale is {checked[number]} for {channel}; give positive numbers, or leave the channel out."
+            f"noise_scale is {checked[number]} for {channel}; give positive numbers, or leave the "
+            "channel out."
         )
     return checked
 
@@ -237,8 +239,9 @@ def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
         return []
     size = np.sqrt(excess / len(pairs))
     message = Check(
-        f"the noise is correlated between readouts (root mean square {size:.2g} beyond chance): the indicator assumes "
-        "independent noise and counts what is common as factors; use from_repeats, which does not assume it."
+        f"the noise is correlated between readouts (root mean square {size:.2g} beyond chance): "
+        "the indicator assumes independent noise and counts what is common as factors; use "
+        "from_repeats, which does not assume it."
     )
     return [message]
 

@@ -243,7 +243,8 @@ class CapacityResult:
         if isinstance(self.basis, DelayedBasis):
             return self.basis
         raise ParameterError(
-            "this result is not about delayed inputs; estimate with a basis from delayed_basis(...)."
+            "this result is not about delayed inputs; estimate with a basis from "
+            "delayed_basis(...)."
         )
 
     @property
@@ -294,7 +295,8 @@ class CapacityResult:
         rows = of_degree & (input_of_first_factor == input)
         if not rows.any():
             raise ParameterError(
-                f"the basis has no function of degree {degree} of input {input} alone; it is {basis!r}."
+                f"the basis has no function of degree {degree} of input {input} alone; it is "
+                f"{basis!r}."
             )
         columns = {}
         for name in ("capacity", "standard_error", "p_value"):
@@ -336,7 +338,8 @@ class CapacityResult:
         pairs = np.flatnonzero(of_input_alone & (basis.degrees == 2))
         if not len(pairs):
             raise ParameterError(
-                f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: ...}}`."
+                f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: "
+                "...}`."
             )
         first_factors = basis.factors[pairs, 0]
         shorter_delays = first_factors[:, DELAY]
@@ -368,8 +371,8 @@ class CapacityResult:
         """
         if not self.coordinates:
             raise ParameterError(
-                "this result does not hold the coordinates of its functions (a CSV file or a very large basis); "
-                "save to NetCDF, or estimate with fewer functions."
+                "this result does not hold the coordinates of its functions (a CSV file or a very "
+                "large basis); save to NetCDF, or estimate with fewer functions."
             )
         coefficients, power = expand(target, self.basis)
         coefficients = coefficients / np.sqrt(power)

@@ -211,8 +211,9 @@ def _read_csv(path: Path) -> StoredResult:
     is_whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
     if not is_whole or any(np.isnan(column).any() for column in columns.values()):
         raise DataError(
-            f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
-            "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
+            f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are "
+            "there, the last perhaps in part; the table itself can still be read with "
+            "pandas.read_csv(path, comment='#')."
         )
     # A table that the browser saved from a report has no checksum, and does not say that it has
     # one.
@@ -249,8 +250,8 @@ def _refuse_other_formats(path: Path, attributes: dict[str, Any]) -> None:
     """Refuse a file that does not say it is a result of this format."""
     if attributes.get("format") != RESULT_FORMAT:
         raise DataError(
-            f"{path} is not an {RESULT_FORMAT!r} file but {attributes.get('format')!r}; of measured data "
-            f"`infocap estimate {path} -o result.nc` makes one."
+            f"{path} is not an {RESULT_FORMAT!r} file but {attributes.get('format')!r}; of "
+            f"measured data `infocap estimate {path} -o result.nc` makes one."
         )
 
 

@@ -91,8 +91,8 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
     if power_outside > MAX_FRACTION_OUTSIDE * power:
         warn(
-            f"{power_outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more "
-            "of it."
+            f"{power_outside / power:.1%} of the target's power lies outside the basis; raise the "
+            "degree to see more of it."
         )
     return coefficients, power
 
@@ -177,11 +177,13 @@ def _values(target: Target, u: Floats) -> Floats:
     """Return the values of a target at the inputs, checked."""
     if not callable(target):
         raise DataError(
-            f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0])."
+            f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * "
+            "u[:, 0])."
         )
     values = np.asarray(target(u))
     if values.shape != (len(u),) or values.dtype.kind not in "fiub":
         raise DataError(
-            f"the target gave {values.dtype} {values.shape}; give ({len(u)},) real numbers, one per input."
+            f"the target gave {values.dtype} {values.shape}; give ({len(u)},) real numbers, one "
+            "per input."
         )
     return values.astype(float)

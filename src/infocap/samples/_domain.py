@@ -64,8 +64,8 @@ def _outside_domain(
     return DataError(
         f"u is {_exact(values[row], low, high)} at {u.describe_cell(rows[0] + row, k)}, outside "
         f"the domain [{low:g}, {high:g}] of the {family.name} basis; here u runs from "
-        f"{smallest:g} to {largest:g}: {suggest_domain(smallest, largest, family, basis)}; if it is "
-        "normally distributed, take the family 'hermite'."
+        f"{smallest:g} to {largest:g}: {suggest_domain(smallest, largest, family, basis)}; if it "
+        "is normally distributed, take the family 'hermite'."
     )
 
 
@@ -83,7 +83,8 @@ def _refuse_off_levels(
     row = int(np.argmax(is_off))
     raise DataError(
         f"u is {_exact(values[row], *levels)} at {u.describe_cell(rows[0] + row, k)}, which is not "
-        f"one of the {len(levels)} levels of the {family.name} basis; round it or change the family."
+        f"one of the {len(levels)} levels of the {family.name} basis; round it or change the "
+        "family."
     )
 
 

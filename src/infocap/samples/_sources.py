@@ -179,5 +179,6 @@ def _as_hdf5_rows(dataset: Any) -> Hdf5Rows | None:
 def _cannot_be_read(path: str, error: Exception) -> DataError:
     reason = getattr(error, "strerror", None) or " ".join(str(error).split())
     return DataError(
-        f"{path} cannot be read here ({reason}); every process must see it: put it on a shared disk."
+        f"{path} cannot be read here ({reason}); every process must see it: put it on a shared "
+        "disk."
     )

@@ -227,7 +227,8 @@ def _refuse_misfit(task: Task, basis: ProductBasis) -> None:
         )
     if len(basis) > MAX_EXPANDED_FUNCTIONS:
         raise ParameterError(
-            f"the basis has {len(basis)} functions, more than {MAX_EXPANDED_FUNCTIONS}; lower its degree."
+            f"the basis has {len(basis)} functions, more than {MAX_EXPANDED_FUNCTIONS}; lower its "
+            "degree."
         )
 
 

@@ -330,7 +330,8 @@ def _refuse_impossible_network(a: Floats, b: Floats) -> None:
     radius = float(np.abs(np.linalg.eigvals(a)).max())
     if radius >= 1:
         raise ParameterError(
-            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
+            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below "
+            "1."
         )
 
 

@@ -114,9 +114,11 @@ class Forecast:
         n_functions = len(self.basis)
         if n_samples < self.pilot_samples:
             raise ParameterError(
-                f"`n_samples={n_samples}` is fewer than {self.pilot_samples}, {PILOT_SAMPLES_PER_FUNCTION} for each of "
-                f"{n_functions} functions and {PILOT_SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and "
-                "the constant; the error of the total cannot be foreseen there. Take more samples, or lower the degree."
+                f"`n_samples={n_samples}` is fewer than {self.pilot_samples}, "
+                f"{PILOT_SAMPLES_PER_FUNCTION} for each of {n_functions} functions and "
+                f"{PILOT_SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the "
+                "constant; the error of the total cannot be foreseen there. Take more samples, or "
+                "lower the degree."
             )
         errors = [scatter(n_samples, n_functions, spectrum) for spectrum in self.spectra]
         bias = n_functions * self.unexplained / (n_samples - n_functions)
@@ -141,8 +143,9 @@ class Forecast:
         min_samples = self.least_samples
         if min_samples > MAX_SAMPLES:
             raise ParameterError(
-                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}: few samples would decide, and "
-                f"{min_samples:,} be needed whatever the error. Lower the degree, or use draw_weighted."
+                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}: few samples would "
+                f"decide, and {min_samples:,} be needed whatever the error. Lower the degree, or "
+                "use draw_weighted."
             )
         for power in range((min_samples - 1).bit_length(), MAX_SAMPLES.bit_length()):
             if self.at(2**power).high <= error:
@@ -240,15 +243,16 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     error = pilot.total_standard_error
     if pilot.method != DEFAULT_METHOD or error is None:
         raise DataError(
-            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take {DEFAULT_METHOD!r}."
+            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take "
+            f"{DEFAULT_METHOD!r}."
         )
     n_samples = pilot.n_samples
     n_functions = len(pilot.basis)
     min_samples = PILOT_SAMPLES_PER_FUNCTION * n_functions
     if n_samples < min_samples:
         raise DataError(
-            f"the pilot has {n_samples} samples for {n_functions} functions; its error bar holds from {min_samples} "
-            "samples on. Estimate it with a lower degree, or measure more."
+            f"the pilot has {n_samples} samples for {n_functions} functions; its error bar holds "
+            f"from {min_samples} samples on. Estimate it with a lower degree, or measure more."
         )
     unexplained = max(pilot.rank - pilot.total, 0.0)
     share = unexplained / pilot.rank

@@ -86,7 +86,8 @@ def calibrate(
     freedom = int(np.sum(used)) - len(names)
     if values.shape != widths.shape or freedom < 1 or not names:
         raise DataError(
-            f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; give more."
+            f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; "
+            "give more."
         )
 
     @cache
@@ -95,8 +96,9 @@ def calibrate(
         predicted = np.asarray(predict(**point), dtype=float)
         if predicted.shape != values.shape or not np.isfinite((predicted - values)[used]).all():
             raise DataError(
-                f"predict gave shape {predicted.shape} for {point} and measured has {values.shape}; give equally many "
-                "values in both, and finite ones wherever there is an error."
+                f"predict gave shape {predicted.shape} for {point} and measured has "
+                f"{values.shape}; give equally many values in both, and finite ones wherever there "
+                "is an error."
             )
         return (predicted - values)[used] / widths[used]
 
@@ -117,7 +119,8 @@ def calibrate(
     )
     if np.linalg.matrix_rank(fit.jac) < len(names):
         raise DataError(
-            f"the values predicted do not tell {names} apart; leave out a parameter that has no effect."
+            f"the values predicted do not tell {names} apart; leave out a parameter that has no "
+            "effect."
         )
     chi2 = 2 * float(fit.cost)
     covariance = np.linalg.inv(fit.jac.T @ fit.jac) * max(1.0, chi2 / freedom)

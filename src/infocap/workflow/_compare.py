@@ -136,8 +136,9 @@ class Comparison:
     def __repr__(self) -> str:
         """Return totals, degrees, and the functions that differ most, as text."""
         title = (
-            f"Comparison of {len(self.names)} results over {len(self.basis)} {self.basis.family_name} functions of "
-            f"{self.basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it"
+            f"Comparison of {len(self.names)} results over {len(self.basis)} "
+            f"{self.basis.family_name} functions of {self.basis.n_inputs} inputs; ± reaches over "
+            "the 95 % interval, * is a difference beyond it"
         )
         lines = [title, "", *self._lines_of_totals(), "", *self._lines_of_degrees()]
         lines += self._lines_of_functions()
@@ -291,8 +292,9 @@ def compare(
         basis = result.basis
         if basis.families != first.families or basis.of_sequences != first.of_sequences:
             raise DataError(
-                f"{device_names[0]} is about {_inputs(first)}, {name} about {_inputs(basis)}: their capacities are of "
-                "different functions and cannot be compared; estimate both with the same family and domain."
+                f"{device_names[0]} is about {_inputs(first)}, {name} about {_inputs(basis)}: "
+                "their capacities are of different functions and cannot be compared; estimate both "
+                "with the same family and domain."
             )
     positions = np.array([first.positions_in(result.basis) for result in compared])
     in_common = np.all(positions >= 0, axis=0)
@@ -325,8 +327,9 @@ def _weaknesses(
             for name, result in zip(names, results, strict=True)
         ]
         yield Check(
-            f"the results have different functions ({join_names(sizes)}): only the {len(common[0].basis)} in common "
-            "are compared and make up the totals; estimate all with one basis to compare everything."
+            f"the results have different functions ({join_names(sizes)}): only the "
+            f"{len(common[0].basis)} in common are compared and make up the totals; estimate all "
+            "with one basis to compare everything."
         )
     without_errors = [
         f"{name} ({result.method})"
@@ -335,20 +338,21 @@ def _weaknesses(
     ]
     if without_errors:
         yield Check(
-            f"there are no error bars for {join_names(without_errors)}, so no intervals of the differences; use "
-            "the method 'control-variate', or another with `method_options=dict(jackknife=16)`."
+            f"there are no error bars for {join_names(without_errors)}, so no intervals of the "
+            "differences; use the method 'control-variate', or another with "
+            "`method_options=dict(jackknife=16)`."
         )
     unreliable = [name for name, result in zip(names, results, strict=True) if result.unreliable]
     if unreliable:
         yield Check(
-            f"the total of {join_names(unreliable)} is unreliable, and so are differences from it; look at its checks, "
-            "which say why."
+            f"the total of {join_names(unreliable)} is unreliable, and so are differences from it; "
+            "look at its checks, which say why."
         )
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         yield Check(
-            f"results come from different methods ({join_names(methods)}), which explain part of a difference; "
-            "estimate all with one method."
+            f"results come from different methods ({join_names(methods)}), which explain part of a "
+            "difference; estimate all with one method."
         )
 
 

@@ -143,7 +143,8 @@ def diagnose(
     if len(missing):
         checks.append(
             Check(
-                f"missing values in {counted(len(missing), 'row')}; leave them out (infocap diagnose --fix).",
+                f"missing values in {counted(len(missing), 'row')}; leave them out (infocap "
+                "diagnose --fix).",
                 cause="missing",
                 rows=missing.tolist(),
             )
@@ -213,9 +214,9 @@ def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> 
         return []
     return [
         Check(
-            f"{np.sum(deviating)} of {len(inputs)} rows have other inputs than the plan in the file (seed "
-            f"{recording.plan['seed']}), the first row {np.argmax(deviating)}, as if they were of another seed or run; "
-            "read the inputs that were sent.",
+            f"{np.sum(deviating)} of {len(inputs)} rows have other inputs than the plan in the "
+            f"file (seed {recording.plan['seed']}), the first row {np.argmax(deviating)}, as if "
+            "they were of another seed or run; read the inputs that were sent.",
             unreliable="inputs not of the plan",
             cause="another design",
             rows=np.flatnonzero(deviating).tolist(),

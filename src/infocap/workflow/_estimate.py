@@ -217,8 +217,9 @@ def probe(
     )
     if weighted is None and draws_weighted:
         note = Check(
-            f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the {n_samples} samples: "
-            "inputs were drawn where functions are large, with weights (`weighted=False`: as distributed).",
+            f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the "
+            f"{n_samples} samples: inputs were drawn where functions are large, with weights "
+            "(`weighted=False`: as distributed).",
             kind="note",
         )
         result = replace(result, checks=(*result.checks, note))

@@ -265,8 +265,8 @@ def _confirmed(result: CapacityResult, n_tested: int, rate: float) -> Any:
 def _too_many_functions(result: CapacityResult) -> Check:
     """Return a warning that the search ended because it had found as many functions as it may."""
     return Check(
-        f"the search ended at {len(result.basis) - 1} functions, the most for {result.n_samples} samples; take more "
-        "samples to find smaller ones."
+        f"the search ended at {len(result.basis) - 1} functions, the most for {result.n_samples} "
+        "samples; take more samples to find smaller ones."
     )
 
 
@@ -281,8 +281,8 @@ def _functions_near_the_end(
         else:
             remedy = "raise `most_tested`"
         yield Check(
-            f"functions of degree {degree} were found in the outermost third of the {delays} delays tested; "
-            f"{remedy} to look beyond.",
+            f"functions of degree {degree} were found in the outermost third of the {delays} "
+            f"delays tested; {remedy} to look beyond.",
             degree=degree,
         )
 
@@ -387,7 +387,8 @@ def _test(
     fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_controls))
     if fit is None:
         raise DataError(
-            "some functions found are the same on these samples; draw another sequence, or a longer one."
+            "some functions found are the same on these samples; draw another sequence, or a "
+            "longer one."
         )
     covariance = fit.whitening.T @ fit.residual_covariance @ fit.whitening
     unexplained = float(np.trace(covariance))

@@ -77,8 +77,8 @@ class Sweep:
         sizes = ", ".join(f"{len(values)} {name}" for name, values in self.settings.items())
         lines = [
             f"Sweep: {len(self)} settings ({sizes}), total {self.totals.min():.3f} to {self.totals.max():.3f}",
-            f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions of "
-            f"{first.basis.n_inputs} inputs, method {first.method!r}",
+            f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions "
+            f"of {first.basis.n_inputs} inputs, method {first.method!r}",
         ]
         for point, result in self:
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
@@ -420,8 +420,8 @@ class _SweepFolder:
         ]
         if differences:
             raise DataError(
-                f"{self.folder} holds another sweep ({', '.join(differences)}); give another path, or remove the "
-                "folder."
+                f"{self.folder} holds another sweep ({', '.join(differences)}); give another path, "
+                "or remove the folder."
             )
 
 

@@ -160,8 +160,8 @@ def reproduce(
         raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenProcessPool:
         raise DataError(
-            "a worker was killed, perhaps for its memory; the same command goes on, best with fewer "
-            "--workers."
+            "a worker was killed, perhaps for its memory; the same command goes on, best with "
+            "fewer --workers."
         ) from None
     finally:
         executor.shutdown(cancel_futures=True)
