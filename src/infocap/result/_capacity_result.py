@@ -261,7 +261,8 @@ class CapacityResult:
         total = with_error(self.total - 1, error)
         return [
             f"without the constant, as usual for reservoirs: {total} of {self.maximum - 1}",
-            f"memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}",
+            f"memory capacity {self.memory_capacity!r}, "
+            f"nonlinear capacity {self.nonlinear_capacity!r}",
         ]
 
     @property

@@ -66,7 +66,10 @@ class Bound:
 
     def __repr__(self) -> str:
         error = f"{self.total_standard_error:.2g}"
-        return f"Bound: with {self.n_samples} samples no method knows the total better than to ± {error}"
+        return (
+            f"Bound: with {self.n_samples} samples no method knows the total better than to "
+            f"± {error}"
+        )
 
     @property
     def standard_error(self) -> Floats:

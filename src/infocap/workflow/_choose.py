@@ -49,7 +49,8 @@ def choose_basis(
     has_range = "domain" in settings or any(family.variable for family in families)
     if not (has_family and has_range):
         kinds = [
-            f"{family.name}, {family.distribution} inputs on [{family.domain[0]:g}, {family.domain[1]:g}]"
+            f"{family.name}, {family.distribution} inputs on "
+            f"[{family.domain[0]:g}, {family.domain[1]:g}]"
             for family in families
         ]
         reasons["inputs"] = "; ".join(dict.fromkeys(kinds))

@@ -76,7 +76,8 @@ class Sweep:
         first = self.results[0]
         sizes = ", ".join(f"{len(values)} {name}" for name, values in self.settings.items())
         lines = [
-            f"Sweep: {len(self)} settings ({sizes}), total {self.totals.min():.3f} to {self.totals.max():.3f}",
+            f"Sweep: {len(self)} settings ({sizes}), total {self.totals.min():.3f} to "
+            f"{self.totals.max():.3f}",
             f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions "
             f"of {first.basis.n_inputs} inputs, method {first.method!r}",
         ]

@@ -52,8 +52,8 @@ class InputOptions:
     family: tuple[str, ...] = option(
         "--family",
         multiple=True,
-        help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
-        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  "
+        help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, "
+        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  "
         "[default: legendre; for files with a plan, the plan's]",
     )
     domain: tuple[tuple[float, float], ...] = option(
@@ -177,7 +177,8 @@ def estimate(
 @click.option(
     "--washout",
     type=int,
-    help="Steps that are not used at the start of each run; also the longest delay that is searched.",
+    help="Steps that are not used at the start of each run; also the longest delay that is "
+    "searched.",
 )
 @click.option("--max-degree", default=6, help="Highest degree that is looked for.")
 @click.option("--most-tested", default=30_000, help="Largest number of functions to test.")
