@@ -2,9 +2,9 @@
 
 The more feedback, the longer inputs stay in the loop. With too much of it the Ikeda node oscillates
 by itself and forgets nothing: there `check_fading` refuses, and the curves end. Capacities tell
-memory (of degree 1) from nonlinear functions of the past. A linear readout of as many past inputs as
-NARMA10 remembers does better than 100 virtual nodes, because the task is mostly linear memory (see
-`infocap.tasks.demand`).
+memory (of degree 1) from nonlinear functions of the past. A linear readout of as many past inputs
+as NARMA10 remembers does better than 100 virtual nodes, because the task is mostly linear memory
+(see `infocap.tasks.demand`).
 """
 
 import sys

@@ -1,9 +1,9 @@
 """A picosecond pulse in a nonlinear fibre: two inputs on its spectrum, 71 spectral powers out.
 
 A spectrometer squares the field, so even a linear fibre computes nonlinear functions. The Kerr
-effect mixes the frequencies: with more power the total grows, and what it gains lies at degree three
-and above. It stays far below 72. Repeats tell why: phase noise allows no more, and hardly anything
-lies outside the basis.
+effect mixes the frequencies: with more power the total grows, and what it gains lies at degree
+three and above. It stays far below 72. Repeats tell why: phase noise allows no more, and hardly
+anything lies outside the basis.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """A feed-forward network with random weights, read out after each of its three layers.
 
-Depth composes nonlinearities: layer by layer capacity moves from degree three to higher degrees. The
-second layer also holds more in total, because functions that are weak in the first are lost in its
-noise; the third adds nothing but degree. A layer's profile says what a linear readout trained there
-can learn, before any training.
+Depth composes nonlinearities: layer by layer capacity moves from degree three to higher degrees.
+The second layer also holds more in total, because functions that are weak in the first are lost in
+its noise; the third adds nothing but degree. A layer's profile says what a linear readout trained
+there can learn, before any training.
 
-A network of torch is probed in the same way: ``lambda u: net(torch.tensor(u, dtype=torch.float32)).numpy()``.
+A network of torch is probed in the same way, as
+``lambda u: net(torch.tensor(u, dtype=torch.float32)).numpy()``.
 """
 
 from __future__ import annotations

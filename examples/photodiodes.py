@@ -1,11 +1,11 @@
 """Photodiodes behind a scattering plate: three modulated beams interfere on 32 detectors.
 
 The plate is linear and a diode measures power, so with little light the readouts are quadratic: ten
-functions of three inputs, however many diodes there are. Saturation, a nuisance in a power meter, is
-a nonlinearity here: with light at half of it the 32 diodes compute almost 32 different functions.
-With far more light all diodes but those in dark fringes are at their limit. Their functions are
-sharp, and many of them lie beyond the degrees listed. The repeats reveal that, because noise would
-allow more than is found.
+functions of three inputs, however many diodes there are. Saturation, a nuisance in a power meter,
+is a nonlinearity here: with light at half of it the 32 diodes compute almost 32 different
+functions. With far more light all diodes but those in dark fringes are at their limit. Their
+functions are sharp, and many of them lie beyond the degrees listed. The repeats reveal that,
+because noise would allow more than is found.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Photodiodes:
         self.plate = np.sqrt(power / n_sources) * transmission
 
     def __call__(self, u: np.ndarray, seed: int | None = None) -> np.ndarray:
-        """Return what light goes through in turn: interference, shot noise, saturation, amplifier."""
+        """Return what light goes through: interference, shot noise, saturation, amplifier."""
         rng = np.random.default_rng(seed)
         reference = np.ones(len(u))
         beams = np.sqrt(3) * u  # with the mean power 1

@@ -1,9 +1,9 @@
 """Four qubits: two angles in as rotations, <Z> and <ZZ> out, from a limited number of shots.
 
-A fixed random circuit entangles the qubits. Each angle turns two of them, so an expectation value is
-a trigonometric polynomial of degree two at most in each angle: 25 functions, and the circuit decides
-which combinations of them the ten readouts hold. The Fourier basis is complete here. What is missing
-from the maximum of 11 is shot noise, so the capacity says how many shots a run is worth.
+A fixed random circuit entangles the qubits. Each angle turns two of them, so an expectation value
+is a trigonometric polynomial of degree two at most in each angle: 25 functions, and the circuit
+decides which combinations of them the ten readouts hold. The Fourier basis is complete here. What
+is missing from the maximum of 11 is shot noise, so the capacity says how many shots a run is worth.
 """
 
 from __future__ import annotations

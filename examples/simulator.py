@@ -1,4 +1,4 @@
-"""A simulator: sweep its parameters, and see whether total capacity predicts the accuracy on a task."""
+"""A simulator: sweep its parameters, and see whether capacity predicts accuracy on a task."""
 
 import functools
 import sys

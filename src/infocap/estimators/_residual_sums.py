@@ -183,7 +183,7 @@ def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
 
     a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
     e_times_e_dot_f = e_dot_f[:, None] * e
-    # The vector a z + (e·f) e, whose product with y W is the linear part of the bias.
+    # The vector a z + (e·f) e of each row: its product with y and W gives `bias_linear`.
     linear_vector = a[:, None] * z + e_times_e_dot_f
     z_e = z.T @ e
     e_e = e.T @ e

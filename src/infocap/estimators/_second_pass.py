@@ -8,9 +8,9 @@ whitening by G^-1/2, which makes the readouts uncorrelated.
 
 With the readout split into what a fit predicts and the residual, z = f + e, a sample adds y e to
 dc and e f' + f e' + e e' to dG. So the first order is a mean over samples of the influence
-(e·W)(2 rho + e·W), where rho = y - z·W is what the readouts leave of y. The second is the
-square of the mean of e rho - f (e·W), whose expectation is 1/N times the mean of its square: the
-bias of the capacity.
+(e·W)(2 rho + e·W), where rho = y - z·W is what the readouts leave of y. The second is the square
+of the mean of e rho - f (e·W), whose expectation is 1/N times the mean of its square: the bias of
+the capacity.
 
 For each group of samples, the pass adds up products with e (`residual_sums`). The sums of all
 groups give the estimates and their bias; differences between groups and between halves give error
@@ -162,7 +162,7 @@ def _pass_for_functions(
 class _GroupSums(AddableSums):
     """Sums over the samples of one group, in the order of the reported functions.
 
-    As in `ResidualSums`, e = z - f are the residuals of whitened readouts z that are predicted as f.
+    As in `ResidualSums`, z are whitened readouts, f what the fit predicts of them, and e = z - f.
     """
 
     count: int

@@ -1,6 +1,6 @@
 """Capacities from the readouts' triangle: summarise blocks of samples, combine, project.
 
-With x = q r, q orthonormal and r an upper triangle, the raw capacity of a target y is the squared
+With x = q r, q orthonormal and r an upper triangle, the raw capacity of a function y is the squared
 length of q'y, divided by the number of samples. So a summary of some samples is r and q'y. Two
 summaries combine into that of all their samples, and it does not matter how samples were split.
 """
@@ -26,7 +26,7 @@ MIN_CLEAR_PIVOT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Readouts x = q @ triangle of some samples, and the targets' projection q'y.
+    """Readouts x = q @ triangle of some samples, and the functions' projection q'y.
 
     With `constant` the first readout is the constant; then centring is exact, because it happens on
     the triangle.
@@ -45,10 +45,10 @@ def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
     In place of an array, y may be an iterable of its consecutive blocks (terms, samples).
     """
     q, triangle = array_namespace(x).linalg.qr(x)
-    target_blocks = [y.T] if hasattr(y, "shape") else y
+    function_blocks = [y.T] if hasattr(y, "shape") else y
     projection: Any = 0.0
     start = 0
-    for block in target_blocks:
+    for block in function_blocks:
         stop = start + block.shape[1]
         projection = projection + q[start:stop, :].T @ block.T
         start = stop
@@ -135,7 +135,7 @@ def _numerical_rank(singular_values: Floats) -> int:
 
 
 def coordinates(summary: Summary, space: Span) -> Any:
-    """Return the targets' coordinates along orthonormal directions of the readouts' space.
+    """Return the functions' coordinates along orthonormal directions of the readouts' space.
 
     The shape is (rank, terms). Squares of coordinates, summed over the directions, are the
     capacities.
@@ -151,7 +151,7 @@ def coordinates(summary: Summary, space: Span) -> Any:
 
 
 def capacities(summary: Summary) -> Floats:
-    """Return the raw capacities C_N of all targets, with the exact normalisation E[y²] = 1."""
+    """Return the raw capacities C_N of all functions, with the exact normalisation E[y²] = 1."""
     return sum_of_squares(coordinates(summary, span(summary)))
 
 

@@ -47,9 +47,9 @@ MAX_EDGE_AMPLITUDE = 1.0
 LENGTHENING_SHARE = 0.25
 # Dispersion that moves light by less than this is no reason for a longer window.
 NEGLIGIBLE_SPREAD_PS = 10.0
-# Halvings of a stretch of fibre to the shortest step, and widenings of the band. Beyond them a pulse
-# goes on as it is, with a warning. The hardest pulse of the paper's range takes 1024 steps (10
-# halvings) and 16 times the band.
+# Halvings of a stretch of fibre to the shortest step, and widenings of the band. Beyond them a
+# pulse goes on as it is, with a warning. The hardest pulse of the paper's range takes 1024 steps
+# (10 halvings) and 16 times the band.
 MAX_HALVINGS = 13
 MAX_BAND_FACTOR = 64
 # The linear propagators of a step need its half and its quarter, so two halvings more.
@@ -80,7 +80,8 @@ class Pulses:
 class IncomingLight:
     """The light of each sample at the beginning of a stretch, to which errors are relative.
 
-    The light at the end would be no good measure: the spectrum of a compressed pulse is spread thin.
+    The light at the end would be no good measure: the spectrum of a compressed pulse is spread
+    thin.
     """
 
     largest_power: Floats  # of a Fourier coefficient, (samples,)

@@ -1,8 +1,8 @@
 """Readers of further formats: functions from a path to a `Recording`, by the suffix of the file.
 
 A script adds a line to `READERS`; an installed package registers an entry point of the group
-``infocap.readers``, whose name is the suffix. A line of a script goes before the formats of infocap,
-an entry point after them.
+``infocap.readers``, whose name is the suffix. A line of a script goes before the formats of
+infocap, an entry point after them.
 """
 
 from collections.abc import Callable

@@ -382,9 +382,10 @@ def drift(result: CapacityResult) -> Markup:
 
 
 def misfit(result: CapacityResult) -> Markup:
-    """Return where readouts do not fit their inputs, by channel and time; nothing without a finding.
+    """Return where readouts do not fit their inputs, by channel and time.
 
-    The warning about it holds the picture: a string of levels 0 to 9 for each channel.
+    Nothing is returned without a finding. The warning about it holds the picture: a string of
+    levels 0 to 9 for each channel.
     """
     warnings = [check for check in result.warnings if isinstance(check.found.get("picture"), dict)]
     if not warnings:
