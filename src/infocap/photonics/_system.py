@@ -270,8 +270,9 @@ class FibreSystem:
     ) -> list[Any]:
         """Return the readouts of a block of samples: for each pulse, after each length."""
         n_samples = u.shape[0]
-        light = self._propagated(u, lengths_m, noise, pulses)
-        densities = [self._density_on_raster(field) for field in light.after]
+        # Mask and light before the fibre are not kept: new arrays can then use their memory.
+        fields = self._propagated(u, lengths_m, noise, pulses).after
+        densities = [self._density_on_raster(field) for field in fields]
         readouts = []
         for k in range(len(pulses)):
             rows = slice(k * n_samples, (k + 1) * n_samples)
