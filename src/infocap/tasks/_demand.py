@@ -16,7 +16,7 @@ from ._task import Split, Task
 
 # Penalties on |coefficients|² (ridge regression), from next to none to one that leaves only the
 # mean. The held-out samples choose.
-RIDGE_PENALTIES = 10.0 ** np.arange(-10, 1)
+TRIED_PENALTIES = 10.0 ** np.arange(-10, 1)
 # The target's function is the fit with the strongest penalty that keeps this part of the best
 # share of the variance.
 MIN_KEPT_SHARE = 0.995
@@ -239,7 +239,7 @@ def _predicted_shares(
 
     One eigendecomposition of the Gram matrix serves all penalties.
     """
-    unpredicted = np.zeros((len(n_functions), len(RIDGE_PENALTIES)))
+    unpredicted = np.zeros((len(n_functions), len(TRIED_PENALTIES)))
     total = 0.0
     for train, test in splits:
         centred_y = y - y[train].mean(axis=0)
@@ -252,7 +252,7 @@ def _predicted_shares(
             eigenvalues, eigenvectors = np.linalg.eigh(gram[:size, :size])
             rotated_cross = eigenvectors.T @ cross[:size]
             rotated_y = y_test[:, :size] @ eigenvectors
-            for k, penalty in enumerate(RIDGE_PENALTIES):
+            for k, penalty in enumerate(TRIED_PENALTIES):
                 weights = rotated_cross / (eigenvalues + penalty)[:, None]
                 residual = target_test - rotated_y @ weights
                 unpredicted[degree, k] += np.sum(residual**2)
@@ -301,7 +301,7 @@ def _strongest_penalty(shares: Floats) -> float:
     best = shares.max()
     if best <= 0:
         return 1.0
-    return float(RIDGE_PENALTIES[shares >= MIN_KEPT_SHARE * best].max())
+    return float(TRIED_PENALTIES[shares >= MIN_KEPT_SHARE * best].max())
 
 
 def _fit(y: Floats, target: Floats, penalty: float) -> Floats:
