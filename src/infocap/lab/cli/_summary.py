@@ -201,7 +201,7 @@ def _measurements(recording: Recording, files: FileRecords) -> list[Fact]:
         in_row_order = np.all(np.diff(times) >= 0)
         order = "the order of the rows" if in_row_order else "another order than that of the rows"
         columns = "".join(f"{name}: " for file in files for name in file.get("time", []))
-        facts.append(Fact("time", f"{columns}{_range_of(times)}, acquired in {order}"))
+        facts.append(Fact("time", f"{columns}{_range_of_times(times)}, acquired in {order}"))
     if recording.repeats is not None:
         n_repeated = np.isfinite(recording.repeats).all(axis=1).sum()
         facts.append(Fact("repeats", f"{n_repeated} samples were measured twice"))
@@ -241,20 +241,25 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _range_of(values: np.ndarray) -> str:
-    """Return the smallest and the largest value, as dates where they are times since 1970."""
+    """Return the smallest and the largest value."""
     if values.dtype.kind == "c":
         values = np.abs(values)
     if not np.isfinite(values).any():
         return "no numbers"
     smallest = np.nanmin(values)
     largest = np.nanmax(values)
-    is_one_column = values.ndim == 1
-    if smallest > MIN_SECONDS_SINCE_1970 and is_one_column:
-        return f"{_date(smallest)} to {_date(largest)}"
     text = f"{smallest:.5g} to {largest:.5g}"
+    is_one_column = values.ndim == 1
     if is_one_column and len(values) > 2 and (np.diff(values) == 1).all():
         text += ", counts the rows"
     return text
+
+
+def _range_of_times(times: np.ndarray) -> str:
+    """Return the first and the last time, as dates where they are seconds since 1970."""
+    if np.isfinite(times).any() and np.nanmin(times) > MIN_SECONDS_SINCE_1970:
+        return f"{_date(np.nanmin(times))} to {_date(np.nanmax(times))}"
+    return _range_of(times)
 
 
 def _date(seconds_since_1970: float) -> str:
