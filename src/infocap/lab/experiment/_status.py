@@ -274,8 +274,9 @@ def _rate_hz(times: np.ndarray) -> float | None:
     usual = max(float(np.median(pauses)), MIN_PAUSE_S)
     # The night, or a restart, is no part of the pace.
     is_regular = pauses <= LATE_PAUSES * usual + LATE_S
+    n_regular = int(is_regular.sum())
     seconds = float(pauses[is_regular].sum())
-    return len(pauses) / seconds if seconds > 0 else None
+    return n_regular / seconds if seconds > 0 else None
 
 
 def _last_event(contents: StoreContents, path: Path) -> str:
