@@ -5,12 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from ..._formatting import html_for_notebook
 from ..._validation import require_boolean, require_number, require_one_of, require_whole_number
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
@@ -245,9 +245,8 @@ class Plan:
         fingerprint = self.fingerprint[:12]
         return f"{title}{functions} {how}, seed {self.seed}, fingerprint {fingerprint}"
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: HTML from the report, which is loaded by name."""
-        return str(import_module("infocap.lab.report").notebook(self))
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
 
     # Longer plans.
 
