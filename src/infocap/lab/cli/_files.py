@@ -258,7 +258,7 @@ def report(result: Path, output: Path, title: str | None) -> None:
     """Show a result as one HTML page, which needs no network."""
     from ..report import save  # with matplotlib, which is slow to import
 
-    refuse_other_page(output, (".html", ".htm"))
+    refuse_other_page(output, (".html",))
     path = save(load_result(result), output, title)
     echo(f"written to {path}")
 

@@ -69,7 +69,7 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     'report.html'
     """
     path = Path(path)
-    require_one_of("path suffix", path.suffix, (".html", ".htm"))
+    require_one_of("path suffix", path.suffix, (".html",))
     return write_text(path, page(result, title))
 
 
