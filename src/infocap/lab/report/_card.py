@@ -332,7 +332,8 @@ def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     for degree, capacity in enumerate(np.bincount(degrees, result.capacity).tolist()):
         if capacity:
             colour = DEGREE_COLOURS[degree]
-            parts.append(_figures.Part(colour, capacity, fixed(capacity), f"of degree {degree}"))
+            meaning = f"of degree {DEGREE_NAMES[degree]}" if degree else "of the constant"
+            parts.append(_figures.Part(colour, capacity, fixed(capacity), meaning))
     limit = result.noise_limited_total
     if limit is not None and limit > result.total:
         outside = limit - result.total
