@@ -77,7 +77,8 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 def export(source: Path, output: Path, force: bool) -> None:
     """Write any readable file as .nc (everything) or .csv (a table).
 
-    A store (.db) can also go to a new store, with all that is whole in a damaged one.
+    A store can also be written as a new store (.db), which then holds all that can still be read of
+    a damaged one. --force does not replace a store.
     """
     if output.suffix in STORES:
         with Store.rescue(source, output) as store:
