@@ -212,8 +212,7 @@ def explore(
         exploration = search_functions(family=chosen.basis.families, **settings)
     metadata = exploration.result.metadata | {"provenance": provenance(recording)}
     result = replace(exploration.result, metadata=metadata)
-    how_the_search_went = repr(exploration).partition("\nCapacityResult")[0].split("\n")
-    output.finish(result, ["", *how_the_search_went, "", *summary(result)])
+    output.finish(result, ["", *exploration.search_lines(), "", *summary(result)])
 
 
 def announce(files: NamedInputFiles, recording: Recording, chosen: ChosenBasis) -> None:

@@ -236,8 +236,7 @@ def compare(
             comparison.to_dataframe().to_csv(new_file, index=False)
     for path in plot:
         save_picture("compare", comparison, path)
-    lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
-    say(lines, comparison.checks, written)
+    say(comparison.table_lines(), comparison.checks, written)
     if strict and comparison.checks:
         exit_with_warnings()
 
