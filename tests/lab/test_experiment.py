@@ -533,7 +533,8 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, m
 
     plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1, reference_every=64)
     with Store(path, plan) as store:
-        assert status(path).advice == "go on."
+        begun = status(path)
+        assert (begun.advice_kind, begun.advice) == ("go on", "go on.")
         measurements = list(store.remaining())
 
         def record(measurement):
@@ -553,13 +554,16 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, m
         assert "is the acquisition still running?" in early.advice or "stop now" in early.advice
         assert early.result.n_samples == 196
         assert early.refreshed().result is early.result
-        assert status(path, until=1e-9).advice.startswith("no new row for")
+        silent = status(path, until=1e-9)
+        assert silent.advice_kind == "look"
+        assert silent.advice.startswith("no new measurement for")
 
         for measurement in measurements[200:]:
             record(measurement)
         late = early.refreshed()
         assert late.complete
         assert late.result.n_samples == 512
+        assert late.advice_kind == "complete"
         assert late.advice.startswith("complete")
 
 
@@ -568,7 +572,9 @@ def test_the_advice_is_to_stop_when_the_interval_is_narrow(tmp_path):
     with Store(tmp_path / "run.db", plan) as store:
         for index, u in list(store.pending())[:400]:
             store.record(index, with_squares(u[None])[0])
-        assert status(tmp_path / "run.db").advice == "stop now: interval below 0.5."
+        current = status(tmp_path / "run.db")
+        assert current.advice == "stop now: interval below 0.5."
+        assert current.advice_kind == "stop"
 
 
 def names_in(folder):

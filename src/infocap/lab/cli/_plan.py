@@ -13,7 +13,7 @@ from ...errors import ParameterError
 from ...estimators import METHODS, forecast_cost
 from ...result import CapacityResult, load_result
 from ...theory import Forecast, efficiency_bound, forecast, forecast_from
-from ..experiment import Plan
+from ..experiment import ORDERS, Plan
 from ._estimate import EstimateOptions, InputOptions, family_and_domain, read_delays
 from ._outputs import refuse_existing
 from ._terminal import (
@@ -76,7 +76,7 @@ class PrecisionGoal:
 )
 @click.option(
     "--order",
-    type=NameChoice(["random", "doubling", "design"]),
+    type=NameChoice(ORDERS),
     default="random",
     help="Order of acquisition.",
 )
@@ -303,17 +303,14 @@ def _advice(expected: Forecast, error: float, n_samples: int) -> list[str]:
     """Return the table of errors and costs, and the number of samples to take, with the reason."""
     basis = expected.basis
     min_samples = expected.least_samples
-    reason = f"4 for each of {len(basis)} functions and {expected.maximum} readouts"
-    if min_samples > 4 * max(len(basis), expected.maximum):
-        reason = "some functions are so large at the edge that few samples decide"
     balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
     return [
         "",
         *_table(expected, n_samples),
         "",
         f"Take {n_samples} samples: the smallest power of two{balanced} from {min_samples} on "
-        f"({reason}) with which the error stays below {error:g}, also at the high end. It is then "
-        f"{_error_at(expected, n_samples)}.",
+        f"({expected.reason_for_least_samples}) with which the error stays below {error:g}, also "
+        f"at the high end. It is then {_error_at(expected, n_samples)}.",
     ]
 
 

@@ -179,7 +179,7 @@ def _measure_all(instrument: RetryingInstrument, until: float | None, progress: 
     n_at_estimate = len(store)
     disable = None if progress else True  # None: shown on a terminal only
     with tqdm(
-        total=n_planned, initial=len(store), desc="Acquiring", unit="row", disable=disable
+        total=n_planned, initial=len(store), desc="Acquiring", unit="measurement", disable=disable
     ) as bar:
         for batch in _batches(store.remaining(), instrument.batch):
             if instrument.stop.is_set():

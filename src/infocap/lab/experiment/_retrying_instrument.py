@@ -132,7 +132,7 @@ class RetryingInstrument:
                     raise DataError(
                         f"the instrument failed {n_failures} times at {place} "
                         f"({error_in_one_line(problem)}); everything before is safe. Set it "
-                        "right, then give the same command again: it goes on from there."
+                        "right, then run the same command again: it goes on from there."
                     ) from problem
             else:
                 if readings:  # a first reading alone does not tell whether its length is right

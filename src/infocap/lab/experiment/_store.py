@@ -295,7 +295,7 @@ class Store:
             raise DataError(
                 f"{rows[0].name} could not be stored ({problem}; {free_mb:,.0f} MB are free "
                 f"there); the {len(self)} measurements before it are safe in {self.path}. Make "
-                "room, then give the same command again to go on."
+                "room, then run the same command again to go on."
             ) from None
 
     def _refuse_deleted(self) -> None:
