@@ -170,7 +170,9 @@ def _write_picture(
         version=__version__,
         total=words.total,
         maximum=result.maximum,
-        sure=_text_lines(wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17),
+        explanation=_text_lines(
+            wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17
+        ),
         bar=_figures.stacked_bar(parts, result.maximum, ""),
         shares=_text_lines(legend, x=236, line_height=19),
         left=_picture_drawing(partial(capacity_bars, total=False), result),

@@ -186,7 +186,7 @@ def headline(result: CapacityResult) -> Markup:
         circle=_figures.circle(result),
         budget=_figures.budget(result),
         total=words.total,
-        sure=words.explanation,
+        explanation=words.explanation,
         maximum=result.maximum,
         inputs=inputs,
     )
