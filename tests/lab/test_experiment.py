@@ -150,14 +150,14 @@ def weighted_recording(heavy_plan, tmp_path_factory):
 def test_a_plan_of_heavy_functions_has_weights(heavy_plan):
     u, weights = infocap.draw_weighted(heavy_plan.basis, 512, seed=1)
     assert_allclose(heavy_plan.inputs, u, rtol=0)
-    assert_allclose(heavy_plan.weights, weights, rtol=0)
+    assert_allclose(heavy_plan.sample_weight, weights, rtol=0)
 
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_a_recording_is_analysed_with_the_weights_of_its_plan(heavy_plan, weighted_recording):
     u = weighted_recording.inputs
     x = weighted_recording.readouts
-    weights = heavy_plan.weights
+    weights = heavy_plan.sample_weight
     expected = infocap.estimate(u, x, heavy_plan.basis, sample_weight=weights)
     result = infocap.estimate(weighted_recording, basis=heavy_plan.basis)
     assert_allclose(result.capacity, expected.capacity)
@@ -177,18 +177,18 @@ def test_the_weights_are_those_of_the_plan_whatever_basis_is_analysed(
         weighted_recording.inputs,
         weighted_recording.readouts,
         basis,
-        sample_weight=heavy_plan.weights,
+        sample_weight=heavy_plan.sample_weight,
     )
     assert_allclose(infocap.estimate(recording, basis=basis).total, expected.total)
 
 
 def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
     heavy = {"family": "hermite", "n_inputs": 2, "max_degree": 6, "n_samples": 512}
-    assert Plan(**heavy, weighted=False).weights is None
+    assert Plan(**heavy, weighted=False).sample_weight is None
     assert Plan(**heavy, repeat_every=4).weighted
     assert Plan(**heavy).extended(1 << 20).weighted
     assert not Plan(**{**heavy, "n_samples": 1 << 20}).weighted
-    assert Plan(n_inputs=2, n_samples=512, weighted=True).weights.std() > 0
+    assert Plan(n_inputs=2, n_samples=512, weighted=True).sample_weight.std() > 0
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         Plan(n_inputs=2, weighted=1)
 

@@ -94,9 +94,9 @@ class Plan:
         One input in `repeat_every`, chosen at random, is measured twice, the second time at a
         random moment.
     reference_every, reference_input
-        After so many measurements comes one at a constant input, which shows drift.
+        After this many measurements comes one at a constant input, which shows drift.
     dark_every
-        After so many measurements comes one with the source off, by the method ``dark()`` of the
+        After this many measurements comes one with the source off, by the method ``dark()`` of the
         instrument. The latest is subtracted from the readouts of a recording; the store keeps both
         as they were measured.
     averages, settle_s
@@ -197,8 +197,8 @@ class Plan:
         return u
 
     @property
-    def weights(self) -> Floats | None:
-        """The weights of the inputs, (samples,), for `estimate`.
+    def sample_weight(self) -> Floats | None:
+        """The weight of each sample, (samples,), for `estimate`.
 
         None where the inputs are drawn as the basis assumes.
         """

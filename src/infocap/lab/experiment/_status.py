@@ -22,17 +22,18 @@ from ._plan import Plan
 from ._store_file import StoreContents, read_store, recording_of_store
 from ._store_row import BEGUN, ENDED
 
-# The rate is that of the last so many measurements: a run slows down and speeds up.
+# The rate is that of this many of the last measurements: a run slows down and speeds up.
 N_RECENT = 200
-# Capacities are estimated again when there are so many times more samples; fewer would hardly
+# Capacities are estimated again when there are this many times more samples; fewer would hardly
 # change them.
 MIN_GROWTH = 1.05
 # With fewer samples per readout no capacity means anything.
 MIN_STORED_SAMPLES_PER_READOUT = 2
-# A run looks stopped when nothing came for so many times the usual pause, and so many seconds more.
+# A run looks stopped when nothing came for this many times the usual pause and this many seconds
+# more.
 LATE_PAUSES = 10.0
 LATE_S = 30.0
-# Pauses are at least so long in seconds when they are compared: clocks tell no less.
+# Shorter pauses, in seconds, count as this long when they are compared: clocks tell no less.
 MIN_PAUSE_S = 1e-3
 # The slowest rate that is believed, in measurements per second.
 MIN_RATE_HZ = 1e-9
