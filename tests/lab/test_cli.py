@@ -70,6 +70,16 @@ def test_large_inputs_are_no_dates(tmp_path):
     assert "2023-11-14 22:13:20 to 2023-11-14 22:13:23" in outcome.output
 
 
+def test_many_files_are_not_all_listed(tmp_path):
+    paths = [tmp_path / f"{number}.csv" for number in range(22)]
+    for path in paths:
+        path.write_text("u1,x1\n0.1,2\n0.3,4\n")
+    outcome = CliRunner().invoke(main, ["show", *map(str, paths)])
+    lines = outcome.output.splitlines()
+    assert sum(": text separated by" in line for line in lines) == 20
+    assert lines[20] == "and 2 more files"
+
+
 def test_files_that_are_no_recordings_are_refused(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         infocap.read(tmp_path / "nowhere.nc")

@@ -43,7 +43,7 @@ from ._terminal import (
     echo,
 )
 
-# Characters of the bars, which leaves room for the numbers on a line of 80.
+# Characters of the bars, which leave room for the numbers on a line of 80.
 BAR_LENGTH = 40
 # Moves the cursor to the top left, and clears what is below.
 CLEAR_SCREEN = "\x1b[H\x1b[J"

@@ -18,7 +18,9 @@ MAX_DEGREES_SHOWN_EMPTY = 24
 # Inputs or readouts that are shown one by one; the others share a line, so that all fits on a
 # screen.
 MAX_CHANNELS_SHOWN = 8
-# Files, and things in them that were left out, that are shown one by one.
+# Files that are shown one by one.
+MAX_FILES_SHOWN = 20
+# Things in files that were left out, that are shown one by one.
 MAX_LEFT_OUT_SHOWN = 20
 # Names of extra values that are shown.
 MAX_EXTRA_NAMES = 4
@@ -43,17 +45,17 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
 def _total(result: CapacityResult) -> list[str]:
     basis = result.basis
     error = result.total_standard_error
-    total = result.qualified_total
-    interval = ""
-    if not result.unreliable and error is None:
+    if result.unreliable:
+        total = result.qualified_total
+        interval = ""
+    elif error is None:
+        total = f"{result.total:.3f}"
         interval = " (no error bar from this method)"
-    elif not result.unreliable and error is not None:
+    else:
         digits = decimals(error)
         low, high = result.total_interval()
-        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
-    if not total:
-        digits = 3 if error is None else decimals(error)
         total = f"{result.total:.{digits}f}"
+        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
     lines = [
         f"Total capacity {total} of at most {result.maximum} ({result.readouts_in_words})"
         f"{interval}",
@@ -138,7 +140,10 @@ def describe(recording: Recording) -> list[str]:
     n_samples, n_inputs = np.shape(recording.inputs)
     n_readouts = np.shape(recording.readouts)[1]
     files = recording.metadata.get("read_from", [])
-    lines = [f"{file['file']}: {file['as']}" for file in files[:MAX_LEFT_OUT_SHOWN]]
+    lines = [f"{file['file']}: {file['as']}" for file in files[:MAX_FILES_SHOWN]]
+    n_hidden = len(files) - MAX_FILES_SHOWN
+    if n_hidden > 0:
+        lines.append(f"and {n_hidden} more files")
     lines.append(
         f"Recording of {n_samples} samples, {counted(n_inputs, 'input')}, "
         f"{counted(n_readouts, 'readout')}"
