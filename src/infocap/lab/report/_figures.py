@@ -55,7 +55,7 @@ MAX_TOOLTIPS_PER_CURVE = 200
 TOOLTIP_RADIUS = 6
 # Smaller parts of the maximum, in functions, cannot be seen in the bar and are not listed.
 MIN_SHOWN_PART = 5e-3
-# A part that lies within so many standard errors of zero may be chance.
+# A part that lies within this many standard errors of zero may be chance.
 CHANCE_IN_STANDARD_ERRORS = 2.0
 # The ring around the total; a share of its path is as many hundredths of its length.
 RING_SHAPE: Any = {
