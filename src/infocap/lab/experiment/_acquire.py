@@ -197,7 +197,7 @@ def _measure_all(instrument: RetryingInstrument, until: float | None, progress: 
 
 
 def _batches(measurements: Iterator[Measurement], size: int) -> Iterator[list[Measurement]]:
-    """Return lists of `size` measurements; one with the source off comes by itself."""
+    """Return lists of at most `size` measurements; one with the source off comes by itself."""
     for is_dark, group in itertools.groupby(
         measurements, key=lambda measurement: measurement.kind == Kind.DARK
     ):
