@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import matplotlib.pyplot as plt
+import messy_files
 import numpy as np
 import pytest
-import test_import
 
 import infocap
 from support import absent
@@ -132,10 +132,10 @@ def laboratory(tmp_path_factory):
     np.savez(folder / "lab.npz", v1=u[:, 0], v2=u[:, 1], spectrum1=x[:, :6], spectrum2=x[:, 6:])
     (folder / "messy").mkdir()
     for write in (
-        test_import.write_european,
-        test_import.write_matlab,
-        test_import.write_hdf5,
-        test_import.write_spectra,
+        messy_files.write_european,
+        messy_files.write_matlab,
+        messy_files.write_hdf5,
+        messy_files.write_spectra,
     ):
         write(folder / "messy")
     assert console("infocap draw plan.toml -o inputs.csv\n# measure: now\n", folder).returncode == 0

@@ -6,13 +6,12 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from report_results import HOSTILE, KINDS, page_of
+from report_results import HOSTILE, KINDS, Elements, page_of, words
 
 import infocap
 from infocap._files import append_checksum
@@ -23,33 +22,6 @@ from infocap.plot._style import CONSTANT_COLOUR, GREY
 from infocap.result import Drift, Factors, Growth
 
 FULL = KINDS["two inputs, everything measured"]
-
-
-class Elements(HTMLParser):
-    """Every element that a page has, its attributes, and its texts."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.texts, self.open = [], [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in ("meta", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.texts.append(data)
-
-
-def words(page):
-    """What a reader reads."""
-    return re.sub(r"\s+", " ", " ".join(Elements(page).texts).replace("\xa0", " "))
 
 
 def embedded(page):
