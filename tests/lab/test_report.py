@@ -130,6 +130,25 @@ def test_every_check_is_shown_and_none_is_said_to_be_none():
     assert all(check[1:] in said for check in result.checks)
 
 
+def test_a_method_and_a_check_from_outside_are_shown(monkeypatch):
+    def unbiased(evidence):
+        """Subtract the bias of functions without capacity, K / N."""
+        return np.maximum(evidence.raw - evidence.rank / evidence.n_samples, 0)
+
+    def negative_powers(case):
+        yield Check("channel 0 has negative values.")
+
+    method = infocap.estimators.Method(name="unbiased", function=unbiased, summary="raw - K / N")
+    monkeypatch.setitem(infocap.estimators.METHODS, "unbiased", method)
+    monkeypatch.setitem(infocap.diagnostics.CHECKS, "negative powers", negative_powers)
+    basis = infocap.product_basis("legendre", 1, 3)
+    with pytest.warns(infocap.errors.DataWarning, match="negative values"):
+        result = infocap.probe(np.square, basis, 256, seed=1, method="unbiased")
+    said = words(infocap.report.page(result))
+    assert "method unbiased" in said
+    assert "hannel 0 has negative values." in said
+
+
 def test_what_was_not_measured_is_not_mentioned():
     said = words(page_of("raw"))
     for name in ("Growth with", "Factor analysis", "Drift of", "repeated measurements show"):
