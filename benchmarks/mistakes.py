@@ -205,7 +205,7 @@ def disconnected(d: Device) -> Data:
     return d.u, d.measure(u)
 
 
-# Row of the table of mistakes, what is done, the causes that name it, and the fewest inputs that it needs.
+# The number of the kind of mistake, what is done, the causes that name it, and the fewest inputs that it needs.
 MISTAKES: list[tuple[int, str, Callable[[Device], Data], set[str], int]] = [
     (1, "memory: u + 0.1 u before", lambda d: (d.u, d.measure(d.u + 0.1 * (previous(d.u) - d.u.mean()))), {"memory"}, 1),
     (1, "memory: u + 0.3 u before", lambda d: (d.u, d.measure(d.u + 0.3 * (previous(d.u) - d.u.mean()))), {"memory"}, 1),
@@ -265,14 +265,14 @@ def _cell(d: Device, value: float) -> Array:
 
 def noticed() -> list[str]:
     """Every mistake on every device: its causes by the checks."""
-    kinds = devices()
-    names = [one.name for one in kinds]
-    lines = [f"| row | mistake | {' | '.join(names)} |", "|---|---|" + "---|" * len(names)]
-    rows: dict[int, list[bool]] = {}
+    measured = devices()
+    names = [one.name for one in measured]
+    lines = [f"| kind | mistake | {' | '.join(names)} |", "|---|---|" + "---|" * len(names)]
+    kinds: dict[int, list[bool]] = {}
     silent = 0
-    for row, name, make, right, least in MISTAKES:
+    for kind, name, make, right, least in MISTAKES:
         cells = []
-        for device in kinds:
+        for device in measured:
             if device.u.shape[1] < least:
                 cells.append("–")
                 continue
@@ -283,22 +283,22 @@ def noticed() -> list[str]:
             causes = [str(one.found.get("cause", one))[:40] for one in found]
             named = bool(right & set(causes))
             silent += not causes
-            rows.setdefault(row, []).append(named)
+            kinds.setdefault(kind, []).append(named)
             others = sorted(set(causes) - right)
             cells.append(
                 ("yes" if named else "**NO**") + (f" (and {', '.join(others)})" if others else "")
             )
-        lines.append(f"| {row} | {name} | {' | '.join(cells)} |")
+        lines.append(f"| {kind} | {name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
-    whole, tried = sum(all(one) for one in rows.values()), sum(len(one) for one in rows.values())
-    found = sum(sum(one) for one in rows.values())
+    whole, tried = sum(all(one) for one in kinds.values()), sum(len(one) for one in kinds.values())
+    found = sum(sum(one) for one in kinds.values())
     right = (
         f"{found} of {tried} mistakes were noticed with the right cause named, {silent} were silent"
     )
     return [
         *lines,
         "",
-        f"{right}; {whole} of {len(rows)} rows of the table on every device (21 is none of the table's).",
+        f"{right}; {whole} of {len(kinds)} kinds on every device.",
     ]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import infocap
 from _truth import Known, features, mixture, spectral
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 METHODS = {
     "raw": ("raw", "#999999"),
@@ -193,7 +194,8 @@ def report(count: int) -> None:
     )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=next(filter(None, map(shutil.which, BROWSERS)), None),
+            args=["--no-sandbox"],
         )
         page = browser.new_page(viewport={"width": 1200, "height": 1030})
         page.set_content(text)

@@ -9,7 +9,7 @@ from typing import Any
 import infocap
 
 HERE = Path(__file__).parent
-# The public packages, which the reference documents; tests/apps/test_docs.py compares the list.
+# The public packages, which the reference documents. tests/apps/test_docs.py compares this list with the package.
 PUBLIC = (
     "basis",
     "systems",

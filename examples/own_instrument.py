@@ -1,8 +1,9 @@
 """Drive your own instruments: infocap asks for one method, measure(u).
 
-A source and a camera stand in for your own drivers, of whatever library. The same from the command
-line:
+A source and a camera stand in for your own drivers, of whatever library. Nearly the same from
+the command line, in the folder of this script:
 
+    infocap plan --n-inputs 2 --max-degree 6 --n-samples 512 --repeat-every 2 -o plan.toml
     infocap acquire plan.toml --instrument own_instrument:make -o run.db
 """
 

@@ -102,7 +102,7 @@ def check(data: xr.Dataset) -> list[Line]:
         line(
             "Capacities before propagation come from detection and filter alone",
             "They are present even without propagating through the fiber",
-            "total 13, the functions that these give (tests/test_fibre.py); we allow 0.5",
+            "total 13, the functions that these give (tests/apps/test_fibre.py); we allow 0.5",
             f"total {spread(total[0], 2)}",
             abs(total[0].mean() - 13) < 0.5,
             kind="identity",

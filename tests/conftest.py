@@ -1,6 +1,7 @@
 """Shared by all tests: no screen, what a machine may lack, and which tests were left out for want of it."""
 
 import shutil
+import sys
 from collections import Counter
 from itertools import count as counting
 
@@ -40,6 +41,14 @@ def same_noise_in_every_run(monkeypatch):
     )
 
 
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """No figure outlives the test that drew it."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture(scope="session")
 def torch():
     try:
@@ -73,7 +82,7 @@ def rng():
 
 @pytest.fixture(scope="session")
 def device():
-    """The synthetic device of the table of mistakes: q=2, degree 14, 30 tanh readouts, N=4096, noise 1e-3."""
+    """A synthetic device, as basis, inputs and readouts: q=2, degree 14, 30 tanh readouts, N=4096, noise 1e-3."""
     basis = infocap.product_basis("legendre", 2, 14)
     u = infocap.draw(basis, 4096, seed=3)
     system = infocap.systems.RandomFeatures(2, 30, noise=1e-3, seed=5)

@@ -2,13 +2,14 @@
 
 import functools
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import infocap
-from infocap.errors import Check
+from infocap.errors import Check, InfocapError
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
@@ -22,9 +23,21 @@ def absent(what):
     pytest.skip(f"{what} is not installed")
 
 
+@contextmanager
+def one_line_of_error_at_most(kind=InfocapError):
+    """What is done here succeeds or raises an error of this kind, in one line; nothing else is raised."""
+    message = ""
+    try:
+        yield
+    except kind as error:
+        message = str(error)
+    assert "\n" not in message
+
+
 SMALL_BASIS = infocap.product_basis("legendre", 2, 4)
 NINE_FEATURES = infocap.systems.RandomFeatures(2, 9, noise=0.05, seed=5)
 REASON = "half of the rows are doubtful"
+ABOUT = f"about 6.5 (unreliable: {REASON})"  # the total of `unreliable_result(REASON)`
 
 
 @functools.cache
@@ -41,3 +54,9 @@ def unreliable_result(*reasons):
     """The same result with warnings that concern its total."""
     checks = [Check(f"{reason}; measure again.", unreliable=reason) for reason in reasons]
     return replace(reliable_result(), checks=tuple(checks))
+
+
+def doubt_high_ranks(case):
+    """A check that concerns the totals of devices with more than five independent readouts."""
+    if case.evidence.rank > 5:
+        yield Check("Doubtful.", unreliable=REASON)

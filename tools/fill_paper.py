@@ -100,8 +100,8 @@ def summary_rows(results: str) -> list[tuple[str, str, str]]:
     for row in SUMMARY_ROWS:
         if row.question not in answers:
             raise SystemExit(f"{RESULTS}: the table 'In one page' has no row '{row.question}'.")
-        # That page says "here" of the machine with two cores; the paper does not compare machines.
-        answer = answers[row.question].removesuffix(" here")
+        # That page names the machine with two cores; the paper does not compare machines.
+        answer = answers[row.question].removesuffix(" on the two-core machine")
         rows.append((row.words, answer, f"`benchmarks/{row.script}.py`"))
     return rows
 

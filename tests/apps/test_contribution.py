@@ -175,7 +175,7 @@ ENUMERATING_TESTS = (
     "tests/core/test_sweep.py::test_every_result_is_what_probe_gives_alone[thresholded]",
     "tests/core/test_growth.py::test_growth_costs_at_most_two_passes_over_the_rows[thresholded]",
     "tests/core/test_sequences.py::test_raw_capacities_are_those_of_a_plain_loop_whatever_the_method[thresholded]",
-    "tests/core/test_golden.py::test_numpy_arrays",
+    "tests/core/test_golden.py::test_numpy_arrays_give_the_golden_numbers",
     "tests/lab/test_catalogue.py::test_every_warning_says_what_to_do_after_its_last_semicolon",
     "tests/lab/test_catalogue.py::test_every_message_is_one_sentence_with_words_around_its_gaps",
     "tests/lab/test_catalogue.py::test_every_message_has_a_place_in_the_catalogue",

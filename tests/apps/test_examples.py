@@ -4,7 +4,6 @@ import runpy
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -47,7 +46,6 @@ def test_the_example_runs_and_writes_its_files(name, tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick"])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    plt.close("all")
     printed = capsys.readouterr().out
     sentences, files = PROMISED[name]
     assert [sentence for sentence in sentences if sentence not in printed] == []
@@ -62,7 +60,6 @@ def test_a_device_shows_its_profiles_and_draws_them(name, tmp_path, monkeypatch,
     picture = tmp_path / f"{name}.png"
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick", "--plot", str(picture)])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    plt.close("all")
     printed = capsys.readouterr().out
     assert [setting for setting in DEVICES[name] if setting not in printed] == []
     assert printed.count("CapacityResult: total") == printed.count("that noise allows") == 3

@@ -504,7 +504,7 @@ def test_light_that_cannot_be_resolved_is_reported(monkeypatch):
         (7.1, (13.0, 22.5, 37.8, 54.1)),
     ],
 )
-def test_totals_of_the_prototype(power_dbm, expected):
+def test_totals_are_those_of_an_independent_program(power_dbm, expected):
     """Algorithm 1, phase noise per cell, six seeds: totals found independently with another program."""
     found = []
     for n_inputs, degree, n in ((2, 14, 4096), (5, 8, 8192)):
@@ -600,7 +600,6 @@ def test_the_light_is_shown_at_each_stage():
     assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
     laser_in_time = panels[1].lines[0].get_ydata()
     assert laser_in_time.max() == pytest.approx(system.peak_power_w, rel=1e-4)
-    plt.close("all")
 
 
 def test_the_light_fits_into_a_part_of_a_figure():
@@ -609,4 +608,3 @@ def test_the_light_fits_into_a_part_of_a_figure():
     assert infocap.photonics.plot.stages(system, [[0.9, -0.5]], figure=top) is top
     assert len(top.axes) == 4
     assert len(bottom.axes) == 0
-    plt.close("all")

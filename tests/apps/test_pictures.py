@@ -64,9 +64,9 @@ def test_the_picture_of_an_example_is_what_the_example_draws(name, tmp_path, mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_picture_of_a_benchmark_is_what_the_script_draws(name, tmp_path):
-    if name == "report.png" and shutil.which("chromium") is None:
-        pytest.skip("chromium photographs the report")
+def test_the_picture_of_a_benchmark_is_what_the_script_draws(name, tmp_path, request):
+    if name == "report.png":
+        request.getfixturevalue("browser_program")  # it photographs the report
     shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
     (tmp_path / "docs" / "images").mkdir(parents=True)
     command = [

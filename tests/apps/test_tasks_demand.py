@@ -14,12 +14,6 @@ from infocap.tasks import Task, accuracy, capacity_accuracy, demand, two_spirals
 BASIS = infocap.product_basis("legendre", 2, 6)
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def uniform_task(function, n=2000, seed=0):
     u = np.random.default_rng(seed).uniform(-1, 1, (n, 2))
     return Task(u, function(u), name="made up")

@@ -7,20 +7,14 @@ import numpy as np
 import pytest
 
 import infocap
-from infocap.errors import Check
+from support import REASON, doubt_high_ranks
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-REASON = "half of the rows are doubtful"
 
 
 @pytest.fixture(scope="module")
 def relation():
     """Capacities and accuracies of two devices, of which the larger has an unreliable total."""
-
-    def doubt_high_ranks(case):
-        if case.evidence.rank > 5:
-            yield Check("Doubtful.", unreliable=REASON)
-
     basis = infocap.product_basis("legendre", 2, 4)
     make_device = functools.partial(infocap.systems.RandomFeatures, 2, gain=3.0, noise=0.5)
     values = {"n_readouts": [3, 6]}

@@ -56,6 +56,10 @@ def with_constant(x):
     return np.column_stack([np.ones(len(x)), x])
 
 
+def root_mean_square(values):
+    return np.sqrt(np.mean(np.square(values)))
+
+
 def estimate_with(engine, u, x, basis, method="threshold-richardson", constant=True, **rows):
     """`infocap.estimate`, with the engine that goes through the rows in the hands of the test."""
     samples = Samples.of(u, x, basis, **rows)

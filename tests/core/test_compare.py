@@ -31,12 +31,6 @@ def pair(number):
     return run(ONE, 2 * number), run(OTHER, 2 * number + 1)
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def fewest(share, tries):
     """So few hits, or fewer, happen once in a thousand times."""
     return binom.ppf(1e-3, tries, share)

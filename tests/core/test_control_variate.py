@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from reference import root_mean_square
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
@@ -60,10 +61,6 @@ def totals_in_interval(results, exact):
     """Which 95 % intervals of totals hold the truth, (data sets,)."""
     intervals = np.array([result.total_interval() for result in results])
     return (intervals[:, 0] <= exact.sum()) & (exact.sum() <= intervals[:, 1])
-
-
-def root_mean_square(values):
-    return np.sqrt(np.mean(np.square(values)))
 
 
 def test_readouts_in_the_span_are_found_to_rounding():

@@ -25,12 +25,6 @@ def probed():
     return infocap.probe(infocap.systems.RandomFeatures(2, 20, noise=0.01), BASIS, 1024, seed=0)
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def fraction(ax):
     return [text.get_text() for text in ax.texts if "frac" in text.get_text()]
 

@@ -505,16 +505,26 @@ MEMORY_BASIS = infocap.delayed_basis(max_delay={1: 10, 2: 5})
 
 
 @pytest.fixture(scope="module")
-def memory_result(tmp_path_factory):
-    """A loaded result of readouts that hold delays 0 and 2, a product and a square."""
+def memory_result():
+    """A result of readouts that hold delays 0 and 2, a product and a square."""
     generator = np.random.default_rng(2)
     u = generator.uniform(-1, 1, 4000)
     delayed = {delay: np.roll(u, delay) for delay in (1, 2, 3)}
     x = np.column_stack([u, delayed[2], u * delayed[3], 1.5 * delayed[1] ** 2])
     x += 0.1 * generator.standard_normal(x.shape)
-    result = infocap.estimate(u, x, MEMORY_BASIS, washout=30)
-    path = tmp_path_factory.mktemp("memory") / "result.nc"
-    return infocap.load_result(result.save(path))
+    return infocap.estimate(u, x, MEMORY_BASIS, washout=30)
+
+
+def test_a_saved_result_tells_the_same_about_memory(memory_result, tmp_path):
+    loaded = infocap.load_result(memory_result.save(tmp_path / "result.nc"))
+    assert repr(loaded) == repr(memory_result)
+    assert loaded.memory_function().equals(memory_result.memory_function())
+    assert loaded.by_delay().equals(memory_result.by_delay())
+    assert np.array_equal(loaded.delay_matrix(), memory_result.delay_matrix())
+    for name in ("memory_capacity", "nonlinear_capacity"):
+        from_file = getattr(loaded, name)
+        assert from_file == getattr(memory_result, name)
+        assert from_file.standard_error == getattr(memory_result, name).standard_error
 
 
 def test_the_memory_function_has_the_linear_capacity_of_every_delay(memory_result):
@@ -609,7 +619,6 @@ def test_pictures_show_the_capacities_of_a_sequence(recorded):
 
     ax = infocap.plot.capacity_by_delay(result)
     assert_allclose(sum(heights_of_bars(ax)), without_constant)
-    plt.close("all")
 
 
 def test_reservoirs_are_swept(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from reference import with_constant
 
 import infocap
 from infocap.errors import DataError, ParameterError
@@ -105,10 +106,6 @@ def test_finite_sample_capacities_stay_in_0_1_with_the_empirical_power(seed):
     sampled = sample_capacities(x, y)
     assert sampled.min() >= 0
     assert sampled.max() <= 1 + 1e-12
-
-
-def with_constant(x):
-    return np.column_stack([np.ones(len(x)), x])
 
 
 def quadrature_bias(system):

@@ -126,34 +126,36 @@ def count_groups(basis, u, **options):
 class TestIndependentGroups:
     """Random points have 16 groups, designs as many as blocks; the inputs alone tell which."""
 
-    def test_of_random_points(self, basis, seed):
+    def test_random_points_have_16_groups(self, basis, seed):
         for n in (1024, 1000):
             u = infocap.draw(basis, n, design="random", seed=seed)
             assert count_groups(basis, u) == 16
 
-    def test_of_the_default_design(self, basis, seed):
+    def test_the_default_design_has_8_groups(self, basis, seed):
         assert count_groups(basis, infocap.draw(basis, 1024, seed=seed)) == 8
 
     @pytest.mark.parametrize("design", ["sobol", "lhs"])
     @pytest.mark.parametrize("blocks", [4, 8, 16])
-    def test_of_blocks(self, basis, seed, design, blocks):
+    def test_blocks_are_the_groups(self, basis, seed, design, blocks):
         u = infocap.draw(basis, 1024, design=design, seed=seed, blocks=blocks)
         assert count_groups(basis, u) == blocks
 
     @pytest.mark.parametrize("design", ["sobol", "halton"])
-    def test_of_a_single_net(self, basis, seed, design):
+    def test_a_single_net_has_no_groups(self, basis, seed, design):
         u = infocap.draw(basis, 1024, design=design, seed=seed, blocks=1)
         assert count_groups(basis, u) == 0
 
-    def test_of_too_few_blocks_for_an_error_bar(self, basis, seed):
+    def test_two_blocks_are_too_few_for_groups(self, basis, seed):
         assert count_groups(basis, infocap.draw(basis, 1024, seed=seed, blocks=2)) == 0
 
     @pytest.mark.parametrize(("blocks", "expected"), [(1, 0), (4, 4), (8, 8), (16, 16)])
-    def test_of_weighted_blocks(self, basis, seed, blocks, expected):
+    def test_weighted_blocks_are_the_groups_and_a_single_one_has_none(
+        self, basis, seed, blocks, expected
+    ):
         u, weights = infocap.draw_weighted(basis, 1024, seed=seed, blocks=blocks)
         assert count_groups(basis, u, sample_weight=weights) == expected
 
-    def test_of_weighted_random_points(self, basis, seed):
+    def test_weighted_random_points_have_16_groups(self, basis, seed):
         u, weights = infocap.draw_weighted(basis, 1024, design="random", seed=seed)
         assert count_groups(basis, u, sample_weight=weights) == 16
 
@@ -282,7 +284,7 @@ def saturating(u):
 class TestWarnings:
     """Every warning of the method: raised where it should be, and not raised next door."""
 
-    def test_few_samples_for_the_functions(self):
+    def test_few_samples_for_the_functions_are_noticed(self):
         # 28 functions
         few = random_points(55)
         enough = random_points(56)
@@ -292,7 +294,7 @@ class TestWarnings:
         assert result.total == pytest.approx(result.capacity.sum())
         assert_silent("for 28 functions: the total", enough, DEVICE(enough, seed=1))
 
-    def test_few_samples_for_the_readouts(self):
+    def test_few_samples_for_the_readouts_are_noticed(self):
         u = random_points(256)
         many_readouts = infocap.systems.RandomFeatures(2, 60, gain=2, noise=0.3, seed=1)
         result = assert_warns("256 samples are few for 61 readouts", u, many_readouts(u, seed=2))
@@ -307,7 +309,7 @@ class TestWarnings:
         noise = np.random.default_rng(5).standard_normal(x.shape)
         assert_warns("readouts: single samples", u, x + 0.1 * noise)
 
-    def test_heavy_tails(self):
+    def test_heavy_tails_are_noticed(self):
         u = random_points(512)
         generator = np.random.default_rng(0)
         heavy = sums_with_noise(u, generator.standard_t(2.1, (512, 4)))
@@ -315,7 +317,7 @@ class TestWarnings:
         normal = sums_with_noise(u, generator.standard_normal((512, 4)))
         assert not assert_silent("rests on about", u, normal).unreliable
 
-    def test_a_device_that_changed_between_the_halves(self):
+    def test_a_device_that_changed_between_the_halves_is_noticed(self):
         u = random_points(1024)
         other = infocap.systems.RandomFeatures(2, DEVICE.n_readouts, gain=0.2, noise=0.05, seed=9)
         x = np.vstack([DEVICE(u[:512], seed=1), other(u[512:], seed=2)])
@@ -323,7 +325,7 @@ class TestWarnings:
         assert "the halves of the samples disagree" in result.unreliable
         assert_silent("half of the samples", u, DEVICE(u, seed=1))
 
-    def test_an_unstable_fit(self):
+    def test_an_unstable_fit_is_noticed(self):
         basis = infocap.product_basis("legendre", 2, 8)
         u = infocap.draw(basis, 16, design="random", seed=0)
         x = infocap.systems.RandomFeatures(2, 8, gain=2, seed=0)(u)
@@ -332,12 +334,12 @@ class TestWarnings:
         u = random_points(56)
         assert_silent("the fit is unstable", u, DEVICE(u, seed=1))
 
-    def test_large_fourth_moments(self):
+    def test_large_fourth_moments_are_noticed(self):
         u = random_points(1024, HERMITE)
         result = assert_warns("functions have E[y^4] above 102", u, saturating(u), HERMITE)
         assert "functions with large fourth moments" in result.unreliable
 
-    def test_large_fourth_moments_that_do_no_harm(self):
+    def test_large_fourth_moments_that_do_no_harm_raise_nothing(self):
         u = random_points(1024, HERMITE)
         low_degrees = infocap.product_basis("hermite", 2, 3)
         assert not assert_silent("E[y^4]", u, saturating(u), low_degrees).unreliable
@@ -346,7 +348,7 @@ class TestWarnings:
         u, weights = infocap.draw_weighted(HERMITE, 1024, seed=0)
         assert_silent("E[y^4]", u, saturating(u), HERMITE, sample_weight=weights)
 
-    def test_a_single_net(self):
+    def test_a_single_net_is_noticed(self):
         net = infocap.draw(BASIS, 512, seed=1, blocks=1)
         words = "the inputs are a single low-discrepancy design"
         # A caution: the total is mostly good.

@@ -3,27 +3,27 @@
 import functools
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import infocap
 from infocap.errors import Check
-from support import NINE_FEATURES, REASON, SMALL_BASIS, reliable_result, unreliable_result
+from support import (
+    ABOUT,
+    NINE_FEATURES,
+    REASON,
+    SMALL_BASIS,
+    doubt_high_ranks,
+    reliable_result,
+    unreliable_result,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-ABOUT = f"about 6.5 (unreliable: {REASON})"
 
 
 def in_one_line(text):
     """Text of a picture without its line breaks."""
     return " ".join(text.split())
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,6 @@ def test_a_comparison_qualifies_totals_and_their_differences():
 
 
 def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
-    def doubt_high_ranks(case):
-        if case.evidence.rank > 5:
-            yield Check("Doubtful.", unreliable=REASON)
-
     monkeypatch.setitem(infocap.diagnostics.CHECKS, "doubt", doubt_high_ranks)
     make_device = functools.partial(infocap.systems.RandomFeatures, 2, gain=3.0, noise=0.5)
     values = {"n_readouts": [3, 6]}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from reference import root_mean_square
 
 import infocap
 
@@ -25,10 +26,6 @@ class Errors:
     def add(self, estimated, exact):
         self.total.append(estimated.sum() - exact.sum())
         self.single.append(root_mean_square(estimated - exact))
-
-
-def root_mean_square(values):
-    return np.sqrt(np.mean(np.square(values)))
 
 
 def errors_of(design):

@@ -1,8 +1,10 @@
-"""Results of every kind that the report must show, small enough to be made in a moment."""
+"""Results of every kind that the report must show, small enough to be made in a moment, and what a page says."""
 
+import re
 import warnings
 from dataclasses import replace
 from functools import cache
+from html.parser import HTMLParser
 
 import numpy as np
 
@@ -111,3 +113,30 @@ KINDS = {
 def page_of(kind):
     """The page of each of them, made once."""
     return infocap.report.page(KINDS[kind]())
+
+
+class Elements(HTMLParser):
+    """Every element that a page has, its attributes, and its texts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.open = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+
+def words(page):
+    """What a reader reads."""
+    return re.sub(r"\s+", " ", " ".join(Elements(page).texts).replace("\xa0", " "))

@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from report_results import HOSTILE, KINDS, page_of
-from test_report import Elements, words
+from report_results import HOSTILE, KINDS, Elements, page_of, words
 
 import infocap
 from infocap.errors import Check, DataError, ParameterError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_diagnose import BASIS, MISTAKES, recorded
+from faulty_data import BASIS, MISTAKES, recorded
 
 import infocap
 

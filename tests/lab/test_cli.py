@@ -101,6 +101,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
 
 def test_cite_gives_both_references_in_bibtex():
     said = CliRunner().invoke(main, ["cite"], catch_exceptions=False).output
-    assert "@article{ramachandran2026ipc," in said
+    assert "@misc{ramachandran2026ipc," in said
+    assert "doi           = {10.48550/arXiv.2605.19152}" in said
     assert f"version = {{{infocap.__version__}}}" in said
     assert said.count("{") == said.count("}")

@@ -174,7 +174,7 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
 def test_the_degree_chosen_leaves_two_samples_for_each_function(
     n_inputs, n_samples, options, functions
 ):
-    from infocap.workflow._choose import choose_basis
+    from infocap.workflow import choose_basis
 
     assert len(choose_basis((n_samples, n_inputs), **options)[0]) == functions
 

@@ -5,7 +5,6 @@ import signal
 import time
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from instruments import Echo, with_squares
@@ -400,7 +399,6 @@ def test_extra_values_are_drawn_against_time(tmp_path):
     assert_allclose(ax.lines[0].get_ydata(), np.sort(extra_of(recording, "Room [K]")))
     assert ax.get_xlabel() == "time (s)"
     assert ax.get_ylabel() == "Room [K]"
-    plt.close("all")
     message = r"`name='Rom'` is no extra value of this recording, which has \['"
     with pytest.raises(ParameterError, match=message):
         infocap.plot.extra_value(recording, "Rom")

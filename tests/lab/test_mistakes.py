@@ -26,7 +26,7 @@ METHODS = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def readouts():
-    """The synthetic device of the table of mistakes, at the planned inputs."""
+    """What the device answers to the planned inputs."""
     return DEVICE(PLAN.inputs, seed=7)
 
 

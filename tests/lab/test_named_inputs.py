@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,12 +31,6 @@ class Bench:
 def make():
     return Bench()
 """
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -201,7 +194,7 @@ def test_a_recording_has_a_name_for_each_input():
         infocap.Recording(u, u, np.arange(64), input_names=("one",))
 
 
-def test_names_change_no_function_and_no_older_fingerprint():
+def test_names_change_no_function_and_inputs_without_names_store_none():
     named = infocap.product_basis(infocap.inputs("a:-1:1", "b"), max_degree=2)
     bare = infocap.product_basis("legendre", 2, 2)
     assert named.families == bare.families

@@ -6,13 +6,12 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from report_results import HOSTILE, KINDS, page_of
+from report_results import HOSTILE, KINDS, Elements, page_of, words
 
 import infocap
 from infocap._files import append_checksum
@@ -23,33 +22,6 @@ from infocap.plot._style import CONSTANT_COLOUR, GREY
 from infocap.result import Drift, Factors, Growth
 
 FULL = KINDS["two inputs, everything measured"]
-
-
-class Elements(HTMLParser):
-    """Every element that a page has, its attributes, and its texts."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.texts, self.open = [], [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in ("meta", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.texts.append(data)
-
-
-def words(page):
-    """What a reader reads."""
-    return re.sub(r"\s+", " ", " ".join(Elements(page).texts).replace("\xa0", " "))
 
 
 def embedded(page):
@@ -156,6 +128,25 @@ def test_every_check_is_shown_and_none_is_said_to_be_none():
     assert "No warnings." in said
     assert "Noted" in said
     assert all(check[1:] in said for check in result.checks)
+
+
+def test_a_method_and_a_check_from_outside_are_shown(monkeypatch):
+    def unbiased(evidence):
+        """Subtract the bias of functions without capacity, K / N."""
+        return np.maximum(evidence.raw - evidence.rank / evidence.n_samples, 0)
+
+    def negative_powers(case):
+        yield Check("channel 0 has negative values.")
+
+    method = infocap.estimators.Method(name="unbiased", function=unbiased, summary="raw - K / N")
+    monkeypatch.setitem(infocap.estimators.METHODS, "unbiased", method)
+    monkeypatch.setitem(infocap.diagnostics.CHECKS, "negative powers", negative_powers)
+    basis = infocap.product_basis("legendre", 1, 3)
+    with pytest.warns(infocap.errors.DataWarning, match="negative values"):
+        result = infocap.probe(np.square, basis, 256, seed=1, method="unbiased")
+    said = words(infocap.report.page(result))
+    assert "method unbiased" in said
+    assert "hannel 0 has negative values." in said
 
 
 def test_what_was_not_measured_is_not_mentioned():

@@ -87,7 +87,7 @@ def bare_table(run, path):
     path.write_text(table)
 
 
-def test_the_doctor_knows_that_a_sequence_has_memory_and_claims_no_plan_without_one(run, tmp_path):
+def test_diagnose_knows_that_a_sequence_has_memory_and_claims_no_plan_without_one(run, tmp_path):
     said = command("diagnose", run)
     assert "Nothing wrong was found." in said
     assert "inputs of the plan" in said

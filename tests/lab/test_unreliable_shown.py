@@ -11,10 +11,9 @@ import infocap
 from infocap.errors import Check
 from infocap.lab import Plan, SimulatedBench, Store, acquire, status
 from infocap.lab.cli import main
-from support import REASON, reliable_result, unreliable_result
+from support import ABOUT, REASON, reliable_result, unreliable_result
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-ABOUT = f"about 6.5 (unreliable: {REASON})"
 
 
 @pytest.fixture

@@ -27,7 +27,10 @@ _ALL_METHODS = (
             "readouts regressed on the basis, bias removed, error bars, "
             "at most 5 % false discoveries on average"
         ),
-        reference="docs/estimators.md",
+        reference=(
+            "The infocap developers, infocap, "
+            'page "The default method: control variates" of its documentation'
+        ),
         extra_bytes=control_variate_bytes,
         extra_work=control_variate_work,
     ),

@@ -189,7 +189,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     """Return the error to expect of a device with so many readouts, the constant not counted.
 
     Where functions outside the basis are the larger part of what is unexplained, and not noise,
-    errors up to three times the high end were seen (docs/howto/choose-n.md).
+    errors above the high end were seen (docs/howto/choose-n.md).
 
     Parameters
     ----------

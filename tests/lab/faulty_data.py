@@ -1,0 +1,93 @@
+"""Recordings of a simulated device with the mistakes that happen in laboratories, one of each kind."""
+
+import numpy as np
+
+import infocap
+
+BASIS = infocap.product_basis("legendre", 2, 8)
+N = 2048
+U = infocap.draw(BASIS, N, seed=3)
+SYSTEM = infocap.systems.RandomFeatures(2, 20, noise=1e-3, seed=5)
+X = SYSTEM(U, seed=7)
+
+
+def chance():
+    """A fresh generator, so that a mistake is the same whichever others were made before."""
+    return np.random.default_rng(1)
+
+
+def late(x, lag=1, rows=slice(None)):
+    out = x.copy()
+    out[rows] = np.roll(x, lag, axis=0)[rows]
+    return out
+
+
+def with_cells(value, count=20):
+    out = X.copy()
+    generator = chance()
+    out[generator.integers(0, N, count), generator.integers(0, 20, count)] = value
+    return out
+
+
+def stale():
+    out = X.copy()
+    for row in range(50, N, 101):
+        out[row] = out[row - 1]
+    return out
+
+
+def glitched():
+    out = X.copy()
+    out[[70, 400, 800, 1300, 1900]] += chance().standard_normal((5, 20))
+    return out
+
+
+def wandering():
+    return 20 + 0.01 * np.cumsum(chance().standard_normal(N))
+
+
+def correlated():
+    u = U.copy()
+    u[::3, 1] = u[::3, 0]
+    return u
+
+
+NORMAL = 0.8 * np.tanh(chance().standard_normal((N, 2)))
+MISTAKES = {
+    "memory": lambda: (U, SYSTEM(U + 0.3 * np.roll(U, 1, axis=0), seed=7)),
+    "a slip": lambda: (U, late(X, 1, slice(700, 1400))),
+    "a slip backwards to the end": lambda: (U, late(X, -2, slice(1000, N))),
+    "a large slip": lambda: (U, late(X, 300)),
+    "reversed": lambda: (U, X[::-1]),
+    "late channels": lambda: (U, np.hstack([X[:, :10], late(X[:, 10:])])),
+    "another seed": lambda: (infocap.draw(BASIS, N, seed=4), X),
+    "SCPI's code": lambda: (U, with_cells(9.91e37, 1)),
+    "-9999": lambda: (U, with_cells(-9999.0)),
+    "glitches": lambda: (U, glitched()),
+    "stale": lambda: (U, stale()),
+    "clipped": lambda: (U, np.clip(X, -0.5, 0.5) + 1e-4 * chance().standard_normal(X.shape)),
+    "mV for V": lambda: (U, np.where(chance().random(X.shape) < 0.2, 1000 * X, X)),
+    "rounded readouts": lambda: (U, np.round(16 * X) / 16),
+    "rounded inputs": lambda: (np.round(U, 1), X),
+    "gain": lambda: (0.92 * U, X),
+    "shape": lambda: (NORMAL, SYSTEM(NORMAL, seed=7)),
+    "correlated": lambda: (correlated(), SYSTEM(correlated(), seed=7)),
+    "no effect": lambda: (np.column_stack([U[:, 0], chance().permutation(U[:, 1])]), X),
+    "stacked": lambda: (np.vstack([U, U]), np.vstack([X, X])),
+    "repeats": lambda: (np.vstack([U, U]), np.vstack([X, SYSTEM(U, seed=8)])),
+    "hum": lambda: (U, X + 0.01 * np.sin(0.3117 * np.arange(N)[:, None] + np.arange(20))),
+    "counter": lambda: (U, np.column_stack([X, np.arange(N)])),
+    "temperature": lambda: (U, np.column_stack([X, wandering()])),
+    "gap": lambda: (U, SYSTEM(np.where((np.arange(N) // 200 == 4)[:, None], 0.3, U), seed=7)),
+    "unsteady": lambda: (U, X * np.where(np.arange(N) < 900, 1, 1.1)[:, None]),
+}
+CAUSES = {
+    "a slip": "shift", "a slip backwards to the end": "shift", "a large slip": "shift", "reversed": "shift",
+    "another seed": "nothing", "SCPI's code": "codes", "-9999": "codes", "mV for V": "units", "gain": "domain",
+    "shape": "shape of inputs", "correlated": "correlated inputs", "counter": "no readout",
+    "temperature": "no readout",
+}  # fmt: skip
+
+
+def recorded(u, x, **more):
+    return infocap.Recording(u, x, np.arange(len(u)), **more)
