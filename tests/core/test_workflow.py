@@ -1,5 +1,7 @@
 """What users call beside `estimate`: probe, convergence and calibrate."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,6 +9,7 @@ from scipy.stats import qmc
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.workflow import choose_basis
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 
@@ -212,6 +215,25 @@ def test_what_cannot_be_calibrated_is_said(case):
     predict, start, measured, message = CALIBRATED[case]
     with pytest.raises(DataError, match=message):
         infocap.calibrate(predict, start, measured, np.full(len(measured), 0.1))
+
+
+SEQUENCE_PLAN = {"family": "legendre", "n_inputs": 1, "max_delay": {"1": 4, "2": 2}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_degree", 5), ("index_set", "total"), ("max_interactions", 1)]
+)
+def test_a_setting_that_the_delays_of_a_plan_would_hide_is_refused(name, value):
+    message = f"`{name}={value!r}` cannot be used with the delays of the plan; give `max_delay`"
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        choose_basis((100, 1), SEQUENCE_PLAN, **{name: value})
+
+
+def test_other_settings_take_the_place_of_those_of_a_plan_with_delays():
+    basis, reasons = choose_basis((100, 1), SEQUENCE_PLAN, domain=(0, 1))
+    assert len(basis) == len(infocap.delayed_basis(max_delay={1: 4, 2: 2}))
+    assert basis.families[0].domain == (0, 1)
+    assert reasons == {"plan": "the basis is that of its plan, but for its domain"}
 
 
 def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():
