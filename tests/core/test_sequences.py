@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import legval
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
@@ -269,6 +269,75 @@ def test_what_a_sequence_cannot_have_is_refused(changes, message, recorded):
     given = {"u": u, "x": x, "washout": 50} | changes
     with pytest.raises((DataError, ParameterError), match=message):
         infocap.estimate(basis=basis, **given)
+
+
+STALE_ROWS = [57, 140, 141, 300, 411, 520, 633, 700, 812, 905, 1101, 1234]
+
+
+def with_stale_rows(x, rows):
+    """Return readouts that repeat the row before at some rows."""
+    x = x.copy()
+    for row in rows:
+        x[row] = x[row - 1]
+    return x
+
+
+def stale_rows(checks):
+    """Return the rows that are said to be stale, and the text of the check."""
+    check = next(check for check in checks if check.found.get("cause") == "stale")
+    return check.found["rows"], str(check)
+
+
+def test_rows_that_a_check_names_are_those_of_the_user_whatever_the_washout(recorded):
+    u, x, basis = recorded
+    x = with_stale_rows(x, STALE_ROWS)
+    rows, text = stale_rows(infocap.estimate(u, x, basis, washout=50).checks)
+    assert rows == STALE_ROWS
+    assert "rows 57, 140, 141, 300 and 8 more" in text
+
+
+def test_a_repaired_sequence_has_lost_the_rows_that_were_stale(recorded):
+    u, x, basis = recorded
+    x = with_stale_rows(x, STALE_ROWS)
+    found = infocap.diagnose(infocap.Recording(u, x, np.arange(len(u))), basis=basis)
+    assert stale_rows(found.checks)[0] == STALE_ROWS
+    repaired = found.repaired()
+    assert_array_equal(repaired.design_index, np.delete(np.arange(len(u)), STALE_ROWS))
+    assert_array_equal(repaired.readouts, np.delete(x, STALE_ROWS, axis=0))
+
+
+@pytest.mark.parametrize("slow_time", [False, True])
+@pytest.mark.parametrize("in_files", [False, True])
+def test_rows_of_several_runs_are_numbered_through(recorded, slow_time, in_files, tmp_path):
+    u, x, basis = recorded
+    if slow_time:
+        basis = infocap.delayed_basis(max_delay={1: 10}, time_degree=1)
+    x = with_stale_rows(x, STALE_ROWS)
+    runs = [slice(0, 650), slice(650, 2500)]
+    u_runs = [u[run].copy() for run in runs]
+    x_runs = [x[run] for run in runs]
+    if in_files:
+        for number, run in enumerate(x_runs):
+            np.save(tmp_path / f"x{number}.npy", run)
+            x_runs[number] = np.load(tmp_path / f"x{number}.npy", mmap_mode="r")
+    rows, _ = stale_rows(infocap.estimate(u_runs, x_runs, basis, washout=40).checks)
+    assert rows == [row for row in STALE_ROWS if row < 650 or row >= 690]
+    u_runs[1][100] = 2.0
+    with pytest.raises(DataError, match="at row 750"):
+        infocap.estimate(u_runs, x_runs, basis, washout=40)
+    u_runs[1][100] = np.nan
+    with pytest.raises(DataError, match="u has 1 NaN or infinite values, the first nan at row 750"):
+        infocap.estimate(u_runs, x_runs, basis, washout=40)
+
+
+def test_a_repaired_recording_of_two_runs_has_lost_the_rows_that_were_stale(recorded):
+    u, x, basis = recorded
+    x = with_stale_rows(x, STALE_ROWS)
+    recording = infocap.Recording(u, x, np.arange(len(u)), metadata={"runs": [0, 610]})
+    assert len(recording.runs) == 2
+    repaired = infocap.diagnose(recording, basis=basis).repaired()
+    found = [row for row in STALE_ROWS if row < 610 or row >= 640]
+    assert_array_equal(repaired.readouts, np.delete(x, found, axis=0))
 
 
 def test_missing_inputs_are_named_once(recorded):
