@@ -104,7 +104,7 @@ def draw(
     True
     """
     require_type("basis", basis, ProductBasis, "product_basis(...)")
-    if basis.memory:
+    if basis.of_sequences:
         design = "random" if design is None else design
         require_one_of("design", design, ("random",))
         if blocks is not None:

@@ -465,6 +465,39 @@ def test_a_delay_line_without_noise_is_exact():
     assert result.checks == ()
 
 
+WITHOUT_DELAYS = infocap.delayed_basis(max_delay={1: 0, 2: 0})
+
+
+def test_a_sequence_without_delays_is_drawn_as_a_sequence():
+    u = infocap.draw(WITHOUT_DELAYS, 500, seed=1)
+    assert_array_equal(u, infocap.draw(WITHOUT_DELAYS, 500, seed=1, design="random"))
+    with pytest.raises(ParameterError, match="design='sobol'"):
+        infocap.draw(WITHOUT_DELAYS, 500, design="sobol")
+    with pytest.raises(ParameterError, match="no meaning for a sequence"):
+        infocap.draw(WITHOUT_DELAYS, 500, blocks=2)
+    with pytest.raises(ParameterError, match="no meaning for a sequence"):
+        infocap.sweep(lambda gain: np.tanh, {"gain": [1]}, WITHOUT_DELAYS, 500, blocks=2)
+
+
+def test_a_sequence_without_delays_has_the_capacities_of_its_samples():
+    def device(u):
+        return np.hstack([u, u + 0.3 * u**2])
+
+    of_samples = infocap.probe(device, infocap.product_basis("legendre", 1, 2), 512, seed=1)
+    of_sequence = infocap.probe(device, WITHOUT_DELAYS, 512, seed=1)
+    assert_allclose(of_sequence.capacity, of_samples.capacity, atol=1e-6)
+    assert of_sequence.without_stretches is not None
+
+
+def test_a_sequence_without_delays_can_be_diagnosed_and_repaired():
+    u = infocap.draw(WITHOUT_DELAYS, 2000, seed=1)
+    noise = 0.1 * np.random.default_rng(2).standard_normal((2000, 3))
+    x = with_stale_rows(np.hstack([u, u**2, u**3]) + noise, STALE_ROWS)
+    found = infocap.diagnose(infocap.Recording(u, x, np.arange(2000)), basis=WITHOUT_DELAYS)
+    assert stale_rows(found.checks)[0] == STALE_ROWS
+    assert_array_equal(found.repaired().readouts, np.delete(x, STALE_ROWS, axis=0))
+
+
 def test_probe_drives_a_system_with_a_sequence():
     basis = infocap.delayed_basis(max_delay={1: 20, 2: 6})
     result = infocap.probe(network, basis, 2000, seed=1, washout=60)

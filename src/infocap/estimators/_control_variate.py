@@ -88,7 +88,7 @@ def control_variate(
     """
     require_probability("false_discovery_rate", false_discovery_rate)
     require_one_of("fit", fit, ("auto", "least-squares", "none"))
-    if evidence.basis.memory and fit != "none":
+    if evidence.basis.of_sequences and fit != "none":
         estimate = estimate_sequence(evidence, false_discovery_rate)
         if estimate is not None:
             return estimate
@@ -162,7 +162,7 @@ def _total_error(
     margins.
     """
     totals = passes.jackknife_totals
-    if evidence.basis.memory:  # groups are stretches of a sequence
+    if evidence.basis.of_sequences:  # groups are stretches of a sequence
         jackknife = jackknife_error_of_stretches(totals)
     else:
         n_groups = len(totals)
@@ -178,7 +178,7 @@ def _total_error(
 
 def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float) -> Iterator[Check]:
     """Yield a check for each reason why the errors may be larger than the error bars."""
-    if evidence.basis.memory:
+    if evidence.basis.of_sequences:
         yield from short_stretches(evidence)
     yield from _few_samples_for_functions(evidence, passes)
     yield from _few_samples_for_readouts(evidence, passes)

@@ -267,7 +267,7 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
     n_degrees = basis.max_degree + 1
     if result.standard_error is None:
         return None
-    if basis.memory:
+    if basis.of_sequences:
         sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
         return np.array([degree_sum.standard_error for degree_sum in sums])
     return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))

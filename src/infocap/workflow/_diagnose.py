@@ -161,7 +161,7 @@ def diagnose(
         return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS))
 
     n_samples = len(recording.design_index) - len(missing)
-    is_sequence = declared_basis.memory > 0
+    is_sequence = declared_basis.of_sequences
     names = [name for name, check in DATA.items() if not is_sequence or check in WITH_MEMORY]
     skipped = tuple(name for name in names if n_samples < NEEDS.get(name, 0))
     causes = {check.found.get("cause") for check in checks}
@@ -185,8 +185,8 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
     Findings about the total are left out.
     """
     low: ProductBasis
-    if basis.memory:
-        low = delayed_basis(basis.families, max_delay={1: basis.memory})
+    if basis.of_sequences:
+        low = delayed_basis(basis.families, max_delay={1: max(basis.memory, 1)})
         nan_policy = "raise"  # leaving rows out would tear the sequence apart
     else:
         low = lowest_degrees(basis, FUNCTIONS)

@@ -190,7 +190,7 @@ def probe(
     if design is not None:
         draw_options["design"] = design
     if weighted is None:
-        can_be_weighted = not basis.memory and find_method(method, {}).takes_weights
+        can_be_weighted = not basis.of_sequences and find_method(method, {}).takes_weights
         draws_weighted = can_be_weighted and needs_weights(basis, n_samples)
     else:
         draws_weighted = require_boolean("weighted", weighted)

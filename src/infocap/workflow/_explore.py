@@ -213,7 +213,8 @@ def explore(
     most_found = min(evidence.n_samples // MIN_SAMPLES_PER_CONTROL, MAX_FUNCTIONS_FOUND)
     windows = _first_windows(families, max_degree, washout, most_tested)
     search = _search(evidence, rate, windows, most_tested=most_tested, most_found=most_found)
-    # The memory makes it a basis of sequences, even if nothing of the past was found.
+    # The memory keeps earlier inputs, which control functions use even if nothing of the past was
+    # found.
     basis = DelayedBasis(families, search.found.indices, memory=1)
 
     # Warnings of functions beyond the basis are dropped, for those were tested here; the others are

@@ -245,7 +245,7 @@ def sweep(
     shows_progress = require_boolean("progress", progress)
     grid = _grid(settings)
     points = _points(grid)
-    if not basis.memory:  # a sequence has no blocks
+    if not basis.of_sequences:  # a sequence has no blocks
         design = design or "sobol"
         blocks = block_count(basis, n_samples, design, blocks)
     probe_options: dict[str, Any] = {
