@@ -175,8 +175,21 @@ def test_calibrate_finds_two_parameters_and_says_how_surely():
 
 
 def test_one_value_cannot_tell_a_parameter():
-    with pytest.raises(DataError, match="cannot tell 1 parameters"):
+    with pytest.raises(DataError, match="1 value with an error cannot determine 1 parameter; give"):
         infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0], [0.1])
+
+
+def test_measured_values_and_errors_of_different_shapes_are_refused():
+    message = r"measured has shape \(3,\) and errors \(2,\); give one error for each value"
+    with pytest.raises(DataError, match=message):
+        infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0, 2.0, 3.0], [0.1, 0.1])
+
+
+def test_calibrate_and_convergence_answer_unknown_parameters():
+    with pytest.raises(ParameterError, match="`error` is not a parameter of calibrate; did you"):
+        infocap.calibrate(np.sin, {"noise": 1.0}, [1.0], error=[0.1])
+    with pytest.raises(ParameterError, match="`size` is not a parameter of convergence; did you"):
+        infocap.convergence(np.zeros((9, 1)), np.zeros((9, 1)), BASIS, size=[2])
 
 
 def test_raw_capacities_start_at_one_where_there_are_as_many_samples_as_readouts():
