@@ -150,6 +150,9 @@ def test_other_degrees_are_cut_to_what_they_share():
     assert comparison.basis.labels == BASIS.labels
     places = [larger.basis.labels.index(label) for label in BASIS.labels]
     assert comparison.totals().capacity[0] == pytest.approx(larger.unbiased[places].sum())
+    share = np.linalg.norm(larger.standard_error[places]) / np.linalg.norm(larger.standard_error)
+    error = share * larger.total_standard_error
+    assert comparison.totals().standard_error[0] == pytest.approx(error)
     assert comparison.results[1] is smaller
     assert "only the 21 in common are compared" in repr(comparison)
 

@@ -19,6 +19,7 @@ from scipy.linalg import solve_discrete_lyapunov
 import infocap
 from infocap.basis import count_terms
 from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.kernels import jackknife_error_of_stretches
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 LIBRARIES = [np, array_api_strict]
@@ -743,6 +744,17 @@ def test_results_with_different_delays_are_compared_in_what_they_share():
     assert_allclose(result.memory_capacity, expected, atol=0.1)
     error = result.memory_capacity.standard_error
     assert 0 < error < 2 * long_memory.memory_capacity.standard_error
+
+
+def test_errors_of_degrees_of_sequences_come_from_the_stretches_left_out(memory_result):
+    comparison = infocap.compare(memory_result, memory_result)
+    errors = comparison.by_degree().standard_error.to_numpy()[::2]
+    assert errors[1] == memory_result.memory_capacity.standard_error
+    of_degree_2 = memory_result.basis.degrees == 2
+    stretches = memory_result.without_stretches[:, of_degree_2].sum(axis=1)
+    assert errors[2] == jackknife_error_of_stretches(stretches)
+    independent = np.linalg.norm(memory_result.standard_error[of_degree_2])
+    assert abs(errors[2] / independent - 1) > 0.01
 
 
 def test_a_sequence_cannot_be_compared_with_samples():

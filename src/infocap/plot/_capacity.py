@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
 from .._formatting import name_and_unit, positive_or_bound, rounded, short
-from ..result import CapacityResult, sum_over
+from ..result import CapacityResult, errors_by_degree
 from ..typing import Floats
 from ._style import (
     COLOURS,
@@ -255,22 +255,6 @@ def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
     table.insert(0, "0", 0.0)
     table.loc[0, ["0", "1"]] = [table.loc[0, "1"], 0.0]
     return table
-
-
-def errors_by_degree(result: CapacityResult) -> Floats | None:
-    """Return the standard error of the capacity of each degree; None where the method gives none.
-
-    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
-    others count as independent.
-    """
-    basis = result.basis
-    n_degrees = basis.max_degree + 1
-    if result.standard_error is None:
-        return None
-    if basis.of_sequences:
-        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
-        return np.array([degree_sum.standard_error for degree_sum in sums])
-    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
 
 
 def _draw_total(

@@ -67,6 +67,23 @@ def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
     return Capacity(value, fraction * result.total_standard_error, result.rank)
 
 
+def errors_by_degree(result: "CapacityResult") -> Floats | None:
+    """Return the standard error of the capacity of each degree; None where the method gives none.
+
+    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
+    others count as independent.
+    """
+    basis = result.basis
+    n_degrees = basis.max_degree + 1
+    if result.standard_error is None:
+        return None
+    if basis.of_sequences:
+        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
+        # An error of None becomes NaN.
+        return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)
+    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
+
+
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     """Return a target's coefficients in the basis, (terms,), and its mean square.
 

@@ -20,8 +20,8 @@ from .._formatting import (
 from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
-from ..kernels import benjamini_hochberg, jackknife_error_of_stretches
-from ..result import CapacityResult, per_term
+from ..kernels import benjamini_hochberg
+from ..result import CapacityResult, errors_by_degree, per_term, sum_over
 from ..typing import Floats
 
 if TYPE_CHECKING:
@@ -84,17 +84,21 @@ class Comparison:
         """Return one row per degree and device.
 
         The standard error of a degree is the root of the sum of squares over its functions: in
-        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md).
+        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md). The errors of
+        functions of a sequence are correlated; there it comes from the stretches that were left
+        out in turn.
         """
         degrees = self.basis.degrees
-        n_degrees = self.basis.max_degree + 1
-        names = [str(degree) for degree in range(n_degrees)]
+        names = [str(degree) for degree in range(self.basis.max_degree + 1)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        squares = [np.bincount(degrees, error**2, minlength=n_degrees) for error in self._errors]
+        unknown = np.full(len(names), np.nan)
+        errors = []
+        for result in self.results:
+            errors_of_result = errors_by_degree(result)
+            errors.append(unknown if errors_of_result is None else errors_of_result)
         sizes = np.bincount(degrees)
         largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
-        errors = np.sqrt(squares)
-        return self._table("degree", names, values=values, errors=errors, largest=largest)
+        return self._table("degree", names, values=values, errors=np.array(errors), largest=largest)
 
     def functions(self) -> pd.DataFrame:
         """Return one row per function and device; `significant` ones differ from the first device.
@@ -375,20 +379,15 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     if len(rows) == len(result.basis):
         return result
     columns = {name: column[rows] for name, column in per_term(result).items()}
-    stretches = None
-    error = None
-    if result.without_stretches is not None:
-        stretches = result.without_stretches[:, rows]
-        error = jackknife_error_of_stretches(stretches.sum(axis=1))
-    elif result.standard_error is not None:
-        error = float(np.linalg.norm(result.standard_error[rows]))
+    total = sum_over(result, rows)
+    without_stretches = result.without_stretches
     return replace(
         result,
         **columns,
         basis=result.basis.subset(rows),
-        total=float(columns.get("unbiased", columns["capacity"]).sum()),
-        total_standard_error=error,
-        without_stretches=stretches,
+        total=float(total),
+        total_standard_error=total.standard_error,
+        without_stretches=None if without_stretches is None else without_stretches[:, rows],
         coordinates=tuple(coordinates[:, rows] for coordinates in result.coordinates),
     )
 
