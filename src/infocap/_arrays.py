@@ -7,7 +7,7 @@ function here. "Host" is the processor's memory, where NumPy arrays are; "device
 place, such as a graphics card.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -218,3 +218,12 @@ def unit_phasors(phase: Any) -> Any:
         np.sin(phase, out=out.imag)
         return out
     return array_namespace(phase).exp(1j * phase)
+
+
+def axis_values(values: Sequence[Any]) -> np.ndarray:
+    """Make an array of values along an axis: numbers and strings as they are, others as text."""
+    all_numbers = all(isinstance(value, int | float) for value in values)
+    all_strings = all(isinstance(value, str) for value in values)
+    if all_numbers or all_strings:
+        return np.array(values)
+    return np.array([str(value) for value in values])

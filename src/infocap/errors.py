@@ -107,14 +107,14 @@ class Check(str):
         return cls(data["text"], data["kind"], **data["found"])
 
 
-def warn(message: str, category: type[Warning] = DataWarning) -> None:
+def warn(message: str) -> None:
     """Raise a DataWarning that points at the line outside the package that caused it."""
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and _is_inside_package(frame.f_globals):
         level += 1
         frame = frame.f_back
-    warnings.warn(printable(message), category, stacklevel=level)
+    warnings.warn(printable(message), DataWarning, stacklevel=level)
 
 
 def _is_inside_package(module: dict[str, Any]) -> bool:

@@ -197,7 +197,7 @@ MISUSED = {
     ),
     "misspelt option": (
         {"method": "threshold-richardson", "method_options": {"bond": "data"}},
-        "has no option 'bond'; its options are 'bound', 'jackknife'. Did you mean 'bound'",
+        "has no option 'bond'; its options are 'bound', 'jackknife'; did you mean 'bound'",
     ),
     "function without options": (
         {"method": lambda evidence: evidence.raw, "method_options": {"factor": 2}},

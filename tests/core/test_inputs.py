@@ -166,7 +166,8 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
         "infocap.estimators._pipeline.BYTES_ON_ANY_MACHINE", 0
     )  # so that the machine is asked
     with pytest.raises(
-        ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
+        ParameterError,
+        match=r"43,758 functions: with 9 readouts and 256 samples .* about 35 MB of memory",
     ):
         infocap.estimate(u, infocap.systems.RandomFeatures(10, 8)(u), big)
 

@@ -126,7 +126,7 @@ def test_random_features_refuse_other_activations_and_other_inputs(features):
     u, *_ = features
     with pytest.raises(ParameterError, match="activation='softmax'"):
         infocap.systems.RandomFeatures(2, activation="softmax")
-    with pytest.raises(DataError, match=r"wants \(samples, 3\)"):
+    with pytest.raises(DataError, match=r"needs \(samples, 3\)"):
         infocap.systems.RandomFeatures(3)(u)
 
 

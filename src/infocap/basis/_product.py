@@ -176,9 +176,9 @@ class ProductBasis:
             u = u[:, None]
         is_table = u.ndim == 2 and u.shape[1] == len(self.columns)
         if not is_table or len(u) < self.memory:
-            history = f" with more than {self.memory} samples" if self.memory else ""
+            history = f" with at least {self.memory} samples" if self.memory else ""
             raise DataError(
-                f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){history}."
+                f"u has shape {u.shape}; the basis needs (samples, {len(self.columns)}){history}."
             )
         return u
 
@@ -468,8 +468,8 @@ def product_basis(
     domain
         Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
     index_set
-        ``"total"`` (sum of degrees at most d) or ``"hyperbolic"`` (product of degree + 1 at most d
-        + 1).
+        ``"total"``: the sum of the degrees is at most d; or ``"hyperbolic"``: the product of
+        (degree + 1) over the inputs is at most d + 1.
     max_interactions
         How many inputs a function may join at most.
     indices

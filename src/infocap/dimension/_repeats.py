@@ -296,10 +296,14 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
 
     Both come from the jackknife over inputs.
 
-    For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell
-    its bias b/N. For Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 +
-    bias/T sums where subtracting, as the jackknife does, stops after the first term; it also keeps
-    the share positive (docs/repeats.md).
+    For whitened readouts G_N = 1, so the plain estimate is T = tr V_N. The leave-one-out values
+    tell its bias b/N. For Gaussian readouts the bias is a geometric series in 1/N. The corrected
+    share sums it::
+
+        T / (1 + bias / T)
+
+    Subtracting the bias, as the jackknife does, would stop after the first term. Dividing also
+    keeps the share positive (docs/repeats.md).
     """
     share = float(np.trace(noise))  # not corrected
     if share == 0:
@@ -317,9 +321,12 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
 def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
     """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
-    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights,
-    the inverse of N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one
-    more direction, without noise.
+    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all
+    weights::
+
+        (N - g)⁻¹ = (1 + a' (N R - a a')⁻¹ a) / N
+
+    Centring is part of G: the constant is one more direction, without noise.
     """
     total_weight = whitened.weights.sum()
     n_repeated = len(whitened.repeated)

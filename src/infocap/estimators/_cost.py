@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._formatting import memory_size
 from .._threads import all_cores
 from ..basis import ProductBasis
 from ..diagnostics import FUNCTIONS, LONGEST, SHORT
@@ -226,7 +227,7 @@ def _too_little_memory(needs: _MemoryNeeds, memory_limit: int, n_threads: int) -
             "`max_interactions` or `index_set='hyperbolic'`, or allow that much memory"
         )
     return ParameterError(
-        f"`memory_limit={memory_limit / 1e6:,.0f} MB` is too little for {needs.n_columns} readouts "
-        f"and {n_terms:,} functions, which take {needs.total(n_threads, n_terms) / 1e6:,.0f} MB; "
+        f"`memory_limit={memory_size(memory_limit)}` is too little for {needs.n_columns} readouts "
+        f"and {n_terms:,} functions, which take {memory_size(needs.total(n_threads, n_terms))}; "
         f"{advice}."
     )

@@ -443,7 +443,7 @@ class CapacityResult:
         values = np.asarray(x, dtype=float)
         if values.ndim != 2 or values.shape[1] != len(weights):
             raise DataError(
-                f"x has shape {values.shape}; this result wants (samples, {len(weights)}) readouts."
+                f"x has shape {values.shape}; this result needs (samples, {len(weights)}) readouts."
             )
         return constant + values @ np.asarray(weights)
 

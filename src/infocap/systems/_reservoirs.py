@@ -88,7 +88,7 @@ class _Reservoir(Checked):
             runs = u[None]
         if runs.ndim != 3 or runs.shape[2] != self.n_inputs:
             raise DataError(
-                f"u has shape {u.shape}; this system wants a sequence (steps, {self.n_inputs}) or "
+                f"u has shape {u.shape}; this system needs a sequence (steps, {self.n_inputs}) or "
                 f"(runs, steps, {self.n_inputs})."
             )
         return runs

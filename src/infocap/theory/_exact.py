@@ -264,8 +264,11 @@ def linear_memory(
     These are its capacities for the inputs u_j[t - delay].
 
     A linear network with independent inputs of mean zero holds these functions and no others. The
-    covariance of its state solves the Lyapunov equation P = a P a' + variance b b' + state_noise²
-    1. Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
+    covariance P of its state solves a Lyapunov equation::
+
+        P = a P a' + variance b b' + state_noise² I
+
+    Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
     others still count, as they do without noise.
 
     Parameters

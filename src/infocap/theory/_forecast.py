@@ -10,6 +10,7 @@ import numpy as np
 
 from .._validation import require_number, require_positive, require_type, require_whole_number
 from ..basis import ProductBasis
+from ..designs import MAX_FOURTH_MOMENT_PER_SAMPLE
 from ..errors import DataError, ParameterError
 from ..estimators import DEFAULT_METHOD
 from ..result import CapacityResult
@@ -25,8 +26,6 @@ PILOT_SAMPLES_PER_FUNCTION = 2
 PILOT_SAMPLES_PER_READOUT = 4
 # Where the largest E[y^4] exceeds this, few samples decide.
 LARGE_FOURTH_MOMENT = 100.0
-# So many samples are needed for each unit of it.
-SAMPLES_PER_FOURTH_MOMENT = 10
 # The scatter exceeds that of normal residuals by at most this factor (measured,
 # docs/howto/choose-n.md).
 MAX_SCATTER_RATIO = 1.5
@@ -169,7 +168,7 @@ class Forecast:
         n_samples = max(for_functions, PILOT_SAMPLES_PER_READOUT * self.maximum)
         fourth_moment = float(self.basis.fourth_moments.max())
         if fourth_moment > LARGE_FOURTH_MOMENT:
-            n_samples = max(n_samples, int(np.ceil(SAMPLES_PER_FOURTH_MOMENT * fourth_moment)))
+            n_samples = max(n_samples, int(np.ceil(fourth_moment / MAX_FOURTH_MOMENT_PER_SAMPLE)))
         return n_samples
 
 

@@ -72,11 +72,12 @@ class Diagnosis:
         return "\n".join(lines)
 
     def repaired(self) -> Recording | None:
-        """Return the recording after every safe repair; None where there is nothing to repair.
+        """Return the recording after one repair; None where there is nothing to repair.
 
-        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that
-        were counted twice made repeats. ``metadata["repairs"]`` tells what was done. Diagnose the
-        outcome again: one mistake may hide another.
+        Readouts are realigned; where that is not needed, second measurements become repeats;
+        otherwise rows with missing values, codes, glitches or stale readouts are left out. Missing
+        values go first. ``metadata["repairs"]`` tells what was done. Diagnose the outcome again:
+        one mistake may hide another.
         """
         check_of = {str(check.found.get("cause")): check for check in self.checks}
         recording = self.recording

@@ -223,4 +223,4 @@ def probe(
             kind="note",
         )
         result = replace(result, checks=(*result.checks, note))
-    return with_provenance(result, seed=seed, design=design)
+    return with_provenance(result, seed=seed, design_name=design)

@@ -46,8 +46,8 @@ BEGIN_OF_OUTER_THIRD = 2 / 3
 WINDOW_WIDENING = 1.5
 # Functions that are found at the most; a fit of more takes minutes.
 MAX_FUNCTIONS_FOUND = 2000
-# Rounds of the search at the most.
-MAX_ROUNDS = 6
+# Rounds that may find functions, at most; one more round tests what they leave.
+MAX_ROUNDS_THAT_FIND = 6
 # Fraction of the rank of the readouts that the functions of one round have to explain for another
 # round.
 MIN_GAIN = 0.01
@@ -340,7 +340,7 @@ def _search(
         test = _test(evidence, basis, found, not_found)
         gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
-        if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS:
+        if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS_THAT_FIND:
             n_new = 0
         else:
             n_passed = np.count_nonzero(benjamini_hochberg(test.p_values, rate))

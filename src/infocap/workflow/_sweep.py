@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import axis_values, write_whole
+from .._arrays import axis_values
+from .._files import write_whole
 from .._formatting import with_error
 from .._validation import (
     answers_unknown_parameters,
