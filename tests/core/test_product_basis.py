@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap import basis as families
 from infocap import product_basis
+from infocap.basis._evaluate import HOST_TILES
 from infocap.basis._index_sets import count_indices
-from infocap.basis._plan import HOST_TILES
 from infocap.errors import DataError, ParameterError
 
 

@@ -184,7 +184,7 @@ def _drawn_inputs(basis: ProductBasis, n_points: int, seed: int) -> Floats:
     """
     blocks = None if basis.of_sequences else 1
     u = draw(basis, n_points + basis.memory, seed=seed, blocks=blocks)
-    n_times = len(basis.columns) - u.shape[1]
+    n_times = len(basis.column_families) - u.shape[1]
     generator = np.random.default_rng([seed, 1])
     times = generator.uniform(-1, 1, (len(u), n_times))
     return np.hstack([u, times])

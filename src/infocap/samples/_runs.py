@@ -180,7 +180,11 @@ def _as_column(u: ArrayLike) -> Any:
     u = u if hasattr(u, "shape") else np.asarray(u)
     if len(u.shape) != 1:
         return u
-    return u[:, None] if hasattr(u, "device") else np.asarray(u)[:, None]
+    is_array = hasattr(u, "device")  # of any library; its numbers stay where they are
+    if is_array:
+        return u[:, None]
+    # Other sources, such as a series of pandas, cannot be indexed by a new axis.
+    return np.asarray(u)[:, None]
 
 
 def _refuse_short_run(run: _Run, run_name: str, n_left_out: int, basis: Any) -> None:

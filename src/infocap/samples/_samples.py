@@ -142,7 +142,7 @@ class Samples:
         return cls(
             u=sequence.u,
             x=sequence.x,
-            basis=basis.named(sequence.u.columns[: basis.n_inputs]),
+            basis=basis.named(sequence.u.column_names[: basis.n_inputs]),
             channels=np.arange(n_channels),
             shift=np.zeros(n_channels),
             scale=np.ones(n_channels),
@@ -178,7 +178,7 @@ class Samples:
                 "as many columns."
             )
         if type(u) is not np.ndarray:
-            basis = basis.named(inputs.columns)  # Names of pandas and xarray go into labels.
+            basis = basis.named(inputs.column_names)  # Names of pandas and xarray go into labels.
 
         n_samples, n_channels = readouts.shape
         if design_index is not None:

@@ -96,8 +96,11 @@ class Table:
         self._numbering = RowNumbering(np.array([0]), np.array([0]))
 
         first_row = to_numpy(self._slice(0, 1))
-        self.columns = self._column_names(first_row.dtype)
-        self.shape = (len(self._rows), len(self.columns))  # as read, with complex columns split
+        self.column_names = self._column_names(first_row.dtype)
+        self.shape = (
+            len(self._rows),
+            len(self.column_names),
+        )  # as read, with complex columns split
         self.row_bytes = first_row.nbytes
         self.rounding = _relative_rounding(first_row.dtype)  # of the values as they came
 
@@ -232,7 +235,7 @@ class Table:
     def _with(self, **changes: Any) -> Table:
         table = object.__new__(Table)
         table.__dict__.update(self.__dict__ | changes)
-        table.shape = (len(table._rows), len(self.columns))
+        table.shape = (len(table._rows), len(self.column_names))
         table._needs_conversion = self._needs_conversion or table.source is not self.source
         return table
 
@@ -255,7 +258,7 @@ class Table:
 
     def describe_column(self, number: int) -> str:
         """Return how to name a column in a message."""
-        name = self.columns[number]
+        name = self.column_names[number]
         return f"column {name}" if name == str(number) else f"column {name!r}"
 
     # Details of reading.
