@@ -1,10 +1,9 @@
 """Arrays of any library: NumPy, PyTorch, CuPy, JAX.
 
-Code elsewhere names no array library but NumPy.
-The rest of the package computes with `xp = array_namespace(array)`, which has the functions of the
-array API standard. What that standard lacks, or what a library does faster in its own way, is a
-function here. "Host" is the processor's memory, where NumPy arrays are; "device" is any other
-place, such as a graphics card.
+The rest of the package names no array library but NumPy. With
+``xp = array_namespace(array)`` it computes by the functions of the array API standard. What that
+standard lacks, or what a library does faster in its own way, is a function here. "Host" is the
+processor's memory, where NumPy arrays are; "device" is any other place, such as a graphics card.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +14,13 @@ import numpy as np
 
 from .errors import ParameterError
 
-# Libraries whose arrays are computed with where they are; all others are converted to NumPy.
+# Libraries whose arrays stay where they are, and are computed with there; arrays of all others are
+# converted to NumPy.
 DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
 # Libraries whose `multiply` writes into an array that the caller provides.
 LIBRARIES_WITH_OUT = ("numpy", "cupy", "torch")
-# Types of numbers for which NumPy's doubles are converted, so that results keep the precision.
+# Types of numbers of single precision. NumPy's doubles are converted to the type of an array that
+# has one of these, so that results keep its precision.
 SINGLE_PRECISION = ("float32", "complex64")
 
 # Namespaces by types of arrays: looking a namespace up takes as long as a small matrix product.

@@ -184,7 +184,7 @@ def test_without_error_bars_there_is_a_difference_but_no_interval():
     assert row.difference == pytest.approx(without_errors.total - with_errors.total)
     assert np.isnan(row.difference_low)
     assert not comparison.functions().significant.any()
-    assert "without error bars nobody can say which functions differ" in repr(comparison)
+    assert "without error bars it is not known which functions differ" in repr(comparison)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import qmc
 
 import infocap
@@ -247,6 +247,21 @@ def test_other_settings_take_the_place_of_those_of_a_plan_with_delays():
     assert len(basis) == len(infocap.delayed_basis(max_delay={1: 4, 2: 2}))
     assert basis.families[0].domain == (0, 1)
     assert reasons == {"plan": "the basis is that of its plan, but for its domain"}
+
+
+def test_second_measurements_of_complex_readouts_stay_complex():
+    u = infocap.draw(BASIS, 512, seed=1)
+    generator = np.random.default_rng(2)
+
+    def measured():
+        noise = generator.standard_normal((2, 512, 3))
+        return np.exp(1j * u @ [[1, 2, 0], [0, 1, 2]]) + 0.1 * (noise[0] + 1j * noise[1])
+
+    first, second = measured(), measured()
+    stacked = infocap.Recording(np.vstack([u, u]), np.vstack([first, second]), np.arange(1024))
+    repaired = infocap.diagnose(stacked).repaired()
+    assert_array_equal(repaired.readouts, first)
+    assert_array_equal(repaired.repeats, second)
 
 
 def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():

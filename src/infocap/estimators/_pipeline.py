@@ -393,7 +393,7 @@ def _analyse_repeats(samples: Samples) -> tuple[Repeats | None, Integers | None]
     options: dict[str, Any] = {"measured_once": measured_once}
     weights = samples.sample_weight(0, samples.n_samples)
     if weights is not None:
-        options["weights"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
+        options["sample_weight"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
     with warnings.catch_warnings():
         # Its warnings are among its checks, which `run_checks` passes on to the result.
         warnings.simplefilter("ignore", DataWarning)

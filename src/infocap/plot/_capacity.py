@@ -15,10 +15,10 @@ from ..typing import Floats
 from ._style import (
     COLOURS,
     CONSTANT_COLOUR,
-    DOUBT,
     ERROR_BARS,
     GREY,
     MIN_FONT_SIZE,
+    UNRELIABLE_COLOUR,
     axes_in_style,
     degree_axis,
     lay_out,
@@ -269,9 +269,9 @@ def _draw_total(
     font_size = mpl.rcParams["font.size"]
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
-        line: Any = {"edgecolor": DOUBT, "linestyle": "--", "linewidth": 1.2}
+        line: Any = {"edgecolor": UNRELIABLE_COLOUR, "linestyle": "--", "linewidth": 1.2}
         reason = unreliable_total(ax, result)
-        ax.set_title(reason, color=DOUBT, fontsize=font_size, pad=title_pad)
+        ax.set_title(reason, color=UNRELIABLE_COLOUR, fontsize=font_size, pad=title_pad)
     else:
         total = short(result.total, result.maximum)
         line = {"edgecolor": "black", "linewidth": 0.8}

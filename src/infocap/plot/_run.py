@@ -14,7 +14,14 @@ from ..errors import ParameterError
 from ..recording import Recording
 from ..result import CapacityResult, Factors
 from ..typing import Floats
-from ._style import COLOURS, COMPARISON_COLOUR, DOUBLE_MM, DOUBT, axes_in_style, unreliable_total
+from ._style import (
+    COLOURS,
+    COMPARISON_COLOUR,
+    DOUBLE_MM,
+    UNRELIABLE_COLOUR,
+    axes_in_style,
+    unreliable_total,
+)
 
 # Points of a curve that get a marker; more would merge into a thick line.
 MAX_MARKERS = 100
@@ -97,7 +104,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_ylim(0, 1.08 * max(result.maximum, float(totals.max())))
         reason = unreliable_total(ax, result) if result.unreliable else None
         legend = ax.legend(title=reason, **LEGEND_ABOVE)
-        legend.get_title().set_color(DOUBT)
+        legend.get_title().set_color(UNRELIABLE_COLOUR)
     return ax
 
 

@@ -42,7 +42,7 @@ COLOURS = (
     "#000000",
 )
 # Numbers that cannot be trusted.
-DOUBT = COLOURS[5]
+UNRELIABLE_COLOUR = COLOURS[5]
 # The constant function, which any device with an offset computes, has none of the colours.
 CONSTANT_COLOUR = "#8e979f"
 # Cells of a matrix that are not in the basis.

@@ -286,10 +286,10 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
     columns = stored.columns
     arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
     arrays_by_term += [coordinates.T for coordinates in stored.coordinates]
-    sound = stored.indices.ndim == 2
+    is_valid = stored.indices.ndim == 2
     for array in arrays_by_term:
-        sound = sound and len(array) == len(stored.indices) and array.dtype.kind == "f"
-    if not sound:
+        is_valid = is_valid and len(array) == len(stored.indices) and array.dtype.kind == "f"
+    if not is_valid:
         shapes = ", ".join(f"{array.dtype} {array.shape}" for array in arrays_by_term)
         raise ValueError(f"holds {shapes} for functions of index {stored.indices.shape}")
 

@@ -9,7 +9,7 @@ from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
 from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_stretches
-from ..typing import Floats, Target
+from ..typing import Booleans, Floats, Integers, Target
 
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
@@ -49,8 +49,10 @@ class Capacity(float):
         return with_error(float(self), self.standard_error)
 
 
-def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
+def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     """Return the sum of the unbiased capacities of chosen functions, with its standard error.
+
+    They are chosen by a mask or by their numbers.
 
     Stretches that were left out tell how far the sum scatters. Without them the squared error of
     the total is shared out as the squared errors of functions are.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than
 # the normal one.
-STUDENT_FREEDOM = 10
+DEGREES_OF_FREEDOM_OF_STUDENT = 10
 # A difference below this is rounding.
 SMALLEST_DIFFERENCE = 1e-7
 # The share of the functions said to differ that may be false on average.
@@ -90,7 +90,7 @@ class Comparison:
         """
         degrees = self.basis.degrees
         names = [str(degree) for degree in range(self.basis.max_degree + 1)]
-        values = np.array([np.bincount(degrees, values) for values in self._values])
+        values = np.array([np.bincount(degrees, of_functions) for of_functions in self._values])
         unknown = np.full(len(names), np.nan)
         errors = []
         for result in self.results:
@@ -123,7 +123,9 @@ class Comparison:
         # Where both are zero, or no error is known, nothing is tested and p is 1.
         p_values = np.ones_like(values)
         floored = np.maximum(error_of_difference[tested], SMALLEST_DIFFERENCE)
-        p_values[tested] = 2 * scipy.special.stdtr(STUDENT_FREEDOM, -differences[tested] / floored)
+        p_values[tested] = 2 * scipy.special.stdtr(
+            DEGREES_OF_FREEDOM_OF_STUDENT, -differences[tested] / floored
+        )
         significant = [benjamini_hochberg(p, FALSE_DISCOVERY_RATE) for p in p_values]
         # Rows of the table are in the order of the functions, and of devices for each of them.
         return table.assign(
@@ -186,7 +188,7 @@ class Comparison:
             of_device = table[table.device == name]
             significant = of_device[of_device.significant]
             if not np.isfinite(of_device.difference_standard_error).any():
-                sentence = "  without error bars nobody can say which functions differ"
+                sentence = "  without error bars it is not known which functions differ"
             else:
                 counts = f"{len(significant)} of {len(of_device)} functions"
                 sentence = f"  {counts} differ between {self.names[0]} and {name}"
