@@ -54,7 +54,7 @@ CHECKSUM_ATTRIBUTE = "infocap_checksum"
 # Bytes that are read at a time for a checksum: files may be larger than memory.
 CHECKSUM_BLOCK_BYTES = 1 << 24
 
-# Bytes that names and attributes of a NetCDF file take beside its arrays.
+# Bytes that names and attributes of a NetCDF file take besides its arrays.
 NETCDF_HEADER_BYTES = 1_000_000
 # Fraction of the bytes of its arrays that chunks which are not full add.
 NETCDF_CHUNK_FRACTION = 0.1
@@ -154,8 +154,8 @@ class StoredArray:
     Parameters
     ----------
     shape, dtype
-        Of the values as `load` gives them: MATLAB's arrays are transposed, packed integers are
-        floats.
+        The shape and the type of the values as `load` gives them: MATLAB's arrays are transposed,
+        packed integers are floats.
     load
         Reads all values.
     rows

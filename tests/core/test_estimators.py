@@ -213,7 +213,7 @@ MISUSED = {
     ),
     "too few capacities": (
         {"method": lambda evidence: [1, 2, 3]},
-        r"gave \(3,\) capacities for 35 functions",
+        r"gave capacities of shape \(3,\); it must return one for each of the 35 functions",
     ),
     "capacities that are no numbers": (
         {"method": lambda evidence: np.where(np.arange(35) == 1, np.nan, evidence.raw)},

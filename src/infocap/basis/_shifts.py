@@ -164,7 +164,7 @@ def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
 class ShiftEvaluator:
     """Values of functions of delayed inputs, from inputs with `memory` rows of history in front.
 
-    It offers the tiles of `ProductEvaluator`, and products with readouts beside them.
+    It offers the tiles of `ProductEvaluator`, and products with readouts besides.
     """
 
     def __init__(

@@ -131,8 +131,8 @@ def from_repeats(
     measured_once
         Readouts at further inputs that were not repeated. They sharpen G; V comes from the repeats.
     sample_weight
-        Of inputs that were drawn from another density than the one in question: the ratio of the
-        two, as from `draw_weighted`, one number per row of x1 and then one per row of
+        The weights of inputs that were drawn from another density than the one in question: the
+        ratio of the two, as from `draw_weighted`, one number per row of x1 and then one per row of
         `measured_once`.
     constant
         Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate`

@@ -73,6 +73,8 @@ def control_variate(
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     false_discovery_rate
         The share of the declared capacities that may be false, on average.
     fit
@@ -275,7 +277,7 @@ def _single_net(evidence: Evidence, error: float) -> Iterator[Check]:
 
 
 def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
-    """Return the memory beside the passes: matrices and values of the controls, sums y e'."""
+    """Return the memory besides the passes: matrices and values of the controls, sums y e'."""
     n_controls = max_controls(n_samples, n_terms)
     n_matrices = 2 * (len(RIDGE_PENALTIES_WITH_PRIOR) + n_threads)
     n_functions = MAX_SUMS_BYTES // (8 * N_GROUPS * n_columns)
@@ -285,7 +287,7 @@ def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_thread
 
 
 def control_variate_work(n_samples: int, n_columns: int, n_terms: int) -> float:
-    """Return the operations beside the first pass: sums of the controls, fits, the second pass."""
+    """Return the operations besides the first pass: sums of the controls, fits, the second pass."""
     n_controls = max_controls(n_samples, n_terms)
     factorisation = n_controls**3 / 3
     solution = 2.0 * n_controls * (n_controls + N_HELDOUT_ROWS) * n_columns

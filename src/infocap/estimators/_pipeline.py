@@ -351,13 +351,15 @@ def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> 
     capacity = estimate.capacity
     if capacity.shape != evidence.raw.shape:
         raise ParameterError(
-            f"the method gave {capacity.shape} capacities for {len(evidence.raw)} functions."
+            f"the method gave capacities of shape {capacity.shape}; it must return one for each of "
+            f"the {len(evidence.raw)} functions."
         )
     finite = np.isfinite(capacity)
     if not finite.all():
         label = evidence.basis.label(int(np.argmin(finite)))
         raise ParameterError(
-            f"the method gave a capacity that is not a finite number, for {label}."
+            f"the method gave a capacity that is not a finite number, for {label}; it must return "
+            "finite numbers."
         )
     return estimate
 

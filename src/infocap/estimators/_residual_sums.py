@@ -62,7 +62,7 @@ class ResidualSums(AddableSums):
 
 @dataclass(frozen=True, eq=False)
 class SecondPassJob:
-    """The arguments of `residual_sums` beside the rows.
+    """The arguments of `residual_sums` apart from the rows.
 
     They are one object, which other processes can receive.
     """

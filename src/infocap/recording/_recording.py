@@ -118,7 +118,10 @@ class Recording:
             n_names = len(getattr(self, columns.field))
             size = sizes.get(columns.dimension, 0)
             if n_names not in (0, size):
-                raise DataError(f"{columns.field} has {n_names} names for {size} {columns.things}.")
+                raise DataError(
+                    f"{columns.field} has {n_names} names for {size} {columns.things}; give one "
+                    "name for each, or none."
+                )
 
     def _sizes_of_dimensions(self) -> dict[str, int]:
         """Return the length of every dimension; arrays that disagree are refused."""

@@ -90,6 +90,14 @@ class Samples:
         """Check what users pass to `estimate`, and return it as samples.
 
         The readouts are not prepared yet: `choose_preparation` says how.
+
+        Parameters
+        ----------
+        u, x, basis
+            Inputs, readouts and functions.
+        complex_as, design_index, time, sample_weight, repeats, washout
+            As for `estimate`. A sequence has no design index, times or weights, and only a
+            sequence has a washout.
         """
         if not isinstance(basis, ProductBasis):
             raise ParameterError(

@@ -285,6 +285,11 @@ def linear_memory(
     variance
         The variance of the inputs: 1 for standard normal inputs, 1/3 for inputs uniform on [-1, 1].
 
+    Returns
+    -------
+    Floats
+        The capacity of every delay and input, (delays, inputs), from delay 0 on.
+
     Examples
     --------
     One leaky integrator, of which (1 - a²) a^(2 delay) is known:

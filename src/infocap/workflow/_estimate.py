@@ -74,8 +74,8 @@ def estimate(
     design_index
         The number of each row in its design: rows of a Sobol design must come in its order.
     sample_weight
-        Of inputs that were not drawn from the distribution of the basis: its density over theirs,
-        as from `draw_weighted`.
+        The weights of inputs that were not drawn from the distribution of the basis: its density
+        over theirs, as from `draw_weighted`.
     repeats
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the
         rows that were not repeated. They tell the total that noise allows over a complete basis
@@ -167,7 +167,7 @@ def probe(
     n_samples
         How many inputs to draw.
     seed
-        Of the inputs and of the noise; a different one each time by default.
+        The seed of the inputs and of the noise; a different one each time by default.
     design, blocks
         Those of `draw`: ``"sobol"`` in 8 independent blocks, or fewer for few samples, by default.
     weighted
@@ -175,6 +175,11 @@ def probe(
         tenth of the samples, so that few of them would decide; a note then says so.
     method, method_options, constant, complex_as, washout, memory_limit, executor
         Those of `estimate`.
+
+    Returns
+    -------
+    CapacityResult
+        Capacities of all functions, their total, error bars and checks.
 
     Examples
     --------
