@@ -50,7 +50,7 @@ class DataError(InfocapError, ValueError):
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> infocap.estimate(np.zeros((5, 1)), np.zeros(5), basis)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    infocap.errors.DataError: x has shape (5,); give two dimensions, ...: x.reshape(-1, 1) makes one channel of it.
+    infocap.errors.DataError: x has shape (5,); give two dimensions, (samples, channels): ...
     """
 
 

@@ -7,15 +7,15 @@ depends on the first 2 inputs, times a right factor, which depends on the other 
 are only a few distinct factors (45 on the left and 165 on the right), made in the same way by
 cutting each half again, down to single inputs:
 
-    u (samples, inputs) -> one-dimensional functions (functions, samples)    `_one_dimensional`
-                        -> left factors, right factors (factors, samples)    `FactorTable.values`
-                        -> products (terms, samples)                         `ProductEvaluator.tiles`
+    u (samples, inputs) -> one-dimensional functions (functions, samples)  `_one_dimensional`
+                        -> left factors, right factors (factors, samples)  `FactorTable.values`
+                        -> products (terms, samples)                       `ProductEvaluator.tiles`
 
 The functions are then sorted by their left and right factors. Wherever some neighbouring left
 factors all meet the same range of neighbouring right factors, the products are one broadcast
 multiplication, (lefts, 1, samples) x (1, rights, samples): such pairs are called a rectangle. With
-the total-degree set there is one per degree on the left. So tiles come in an order of their own, and
-whoever uses them puts the results back into the order of the basis.
+the total-degree set there is one per degree on the left. So tiles come in an order of their own,
+and whoever uses them puts the results back into the order of the basis.
 
 A tile holds some functions at some samples. On the processor it is small enough to stay in cache
 until it has been multiplied with the readouts; on a graphics card it is as large as fits.
@@ -293,7 +293,7 @@ def _cut_into_rectangles(left: Integers, right: Integers) -> list[_Rectangle]:
 
 
 class _Batch(NamedTuple):
-    """The functions of a tile, and how to make them: by gathering factors, or rectangle by rectangle."""
+    """The functions of a tile, and how to make them: by gathering factors, or by rectangles."""
 
     functions: slice  # numbered in the order of the tiles
     left: RowNumbers

@@ -176,10 +176,10 @@ class ProductBasis:
             u = u[:, None]
         is_table = u.ndim == 2 and u.shape[1] == len(self.column_families)
         if not is_table or len(u) < self.memory:
-            history = f" with at least {self.memory} samples" if self.memory else ""
-            raise DataError(
-                f"u has shape {u.shape}; the basis needs (samples, {len(self.column_families)}){history}."
-            )
+            needed = f"(samples, {len(self.column_families)})"
+            if self.memory:
+                needed += f" with at least {self.memory} samples"
+            raise DataError(f"u has shape {u.shape}; the basis needs {needed}.")
         return u
 
     def positions_in(self, other: ProductBasis) -> Integers:

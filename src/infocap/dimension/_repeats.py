@@ -58,8 +58,8 @@ class Repeats:
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
     >>> repeats = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
-    >>> print(f"{repeats.total:.1f}: the constant, and four functions of which noise leaves 1 / (1 + 0.25)")
-    4.2: the constant, and four functions of which noise leaves 1 / (1 + 0.25)
+    >>> round(float(repeats.total), 1)  # the constant, and four functions: noise leaves 1 / 1.25
+    4.2
     >>> repeats.signal_fraction.shape
     (4,)
     """

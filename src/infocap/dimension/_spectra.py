@@ -39,7 +39,8 @@ class Indicator:
     --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
-    >>> indicator(signal + 0.01 * rng.standard_normal((500, 10)), noise_scale=np.full(10, 0.01)).n_factors
+    >>> noise = 0.01 * rng.standard_normal((500, 10))
+    >>> indicator(signal + noise, noise_scale=np.full(10, 0.01)).n_factors
     3
     """
 

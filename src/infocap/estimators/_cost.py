@@ -42,10 +42,10 @@ MEMORY_PATTERN = r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?"
 # Arrays of (readouts, functions) that stay: summaries of the whole and of both halves, and
 # coordinates that are computed from them.
 N_LASTING_ARRAYS = 6
-# Arrays of (readouts, functions) for each thread: two sums that wait to be added, one under way, and
-# its ingredients.
+# Arrays of (readouts, functions) for each thread: two sums that wait to be added, one under way,
+# and its ingredients.
 N_ARRAYS_PER_THREAD = 6
-# Arrays of (readouts, functions) in the forecast of `infocap plan`, which counts the summaries alone.
+# Arrays of (readouts, functions) in the forecast of `infocap plan`: the summaries alone.
 N_SUMMARY_ARRAYS = 4
 # Copies of a block of readouts: as read, as numbers, as prepared, and what is computed from it.
 N_BLOCK_COPIES = 5

@@ -142,7 +142,8 @@ class RandomMixture:
     Examples
     --------
     >>> basis = infocap.product_basis("legendre", 2, 3)
-    >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
+    >>> system = random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1)
+    >>> round(float(system.exact().sum()), 1)
     3.3
     """
 

@@ -53,7 +53,8 @@ class ExpectedError:
 
     Examples
     --------
-    >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).at(8192)
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> expected = forecast(basis, 71).at(8192)
     >>> expected.low < expected.typical < expected.high
     True
     """
@@ -91,7 +92,8 @@ class Forecast:
 
     Examples
     --------
-    >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71, unexplained=0.2)
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> expected = forecast(basis, 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
     [8192, 8192, 16384]
     """
@@ -196,7 +198,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
 
     Examples
     --------
-    >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> forecast(basis, 71).samples_needed(0.5)
     8192
     """
     maximum = require_whole_number("n_readouts", n_readouts, 1) + 1
@@ -234,7 +237,8 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     Examples
     --------
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
-    >>> pilot = infocap.probe(system, infocap.product_basis("legendre", 2, max_degree=6), 512, seed=1)
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
+    >>> pilot = infocap.probe(system, basis, 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)
     8192
     """

@@ -79,7 +79,8 @@ def calibrate(
     >>> system = lambda noise: infocap.systems.RandomFeatures(2, 10, noise=noise, seed=3)
     >>> measured = infocap.probe(system(0.02), basis, 1024, seed=7)
     >>> predict = lambda noise: infocap.probe(system(noise), basis, 1024, seed=1).unbiased
-    >>> found = calibrate(predict, {"noise": 0.1}, measured.unbiased, np.sqrt(2) * measured.standard_error)
+    >>> errors = np.sqrt(2) * measured.standard_error
+    >>> found = calibrate(predict, {"noise": 0.1}, measured.unbiased, errors)
     >>> bool(abs(found.parameters["noise"] - 0.02) < 3 * found.standard_error["noise"])
     True
     """
@@ -97,8 +98,8 @@ def calibrate(
     if degrees_of_freedom < 1 or not names:
         raise DataError(
             f"{counted(n_values, 'value')} with an error cannot determine "
-            f"{counted(len(names), 'parameter')}; give at least one parameter, and more values than "
-            "parameters."
+            f"{counted(len(names), 'parameter')}; give at least one parameter, and more values "
+            "than parameters."
         )
 
     @cache

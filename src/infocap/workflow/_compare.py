@@ -276,7 +276,8 @@ def compare(
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> small = infocap.systems.RandomFeatures(2, 5, noise=0.01)
     >>> large = infocap.systems.RandomFeatures(2, 9, noise=0.01)
-    >>> comparison = infocap.compare([infocap.probe(system, basis, 1024, seed=1) for system in (small, large)])
+    >>> results = [infocap.probe(system, basis, 1024, seed=1) for system in (small, large)]
+    >>> comparison = infocap.compare(results)
     >>> row = comparison.totals().iloc[1]
     >>> bool(2.5 < row.difference_low < row.difference_high < 4)
     True

@@ -184,7 +184,8 @@ def explore(
     --------
     >>> import infocap
     >>> u = np.random.default_rng(1).uniform(-1, 1, 2000)
-    >>> hidden = np.roll(u, 3) * np.roll(u, 5) ** 2 + 0.1 * np.random.default_rng(2).standard_normal(2000)
+    >>> noise = 0.1 * np.random.default_rng(2).standard_normal(2000)
+    >>> hidden = np.roll(u, 3) * np.roll(u, 5) ** 2 + noise
     >>> found = infocap.explore(u, hidden[:, None], washout=100)
     >>> found.basis.labels
     ['1', 'P1(u[t-3])', 'P1(u[t-3])·P2(u[t-5])']

@@ -53,8 +53,8 @@ class InputOptions:
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, "
-        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  "
-        "[default: legendre; for files with a plan, the plan's]",
+        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for "
+        "each.  [default: legendre; for files with a plan, the plan's]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain",
