@@ -26,9 +26,9 @@ MAX_NAMES_IN_MESSAGE = 20
 def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a value that is not on the list, and name the one that was probably meant.
 
-    >>> require_one_of("fit", "nane", ["auto", "none"])
+    >>> require_one_of("fit", "nono", ["auto", "none"])
     Traceback (most recent call last):
-    infocap.errors.ParameterError: `fit='nane'` is not one of 'auto', 'none'; did you mean 'none'?
+    infocap.errors.ParameterError: `fit='nono'` is not one of 'auto', 'none'; did you mean 'none'?
     """
     options = list(options)
     for option in options:
