@@ -69,8 +69,8 @@ def searched(system: Linear, sets: int, n: int, seed: int) -> list[float]:
             [missed, *(value for label, value in truth.items() if label not in {*held, "1"})]
         )
         off = found.result.total - system.exact.sum()
-        bar = np.hypot(found.result.total_standard_error, found.faint_standard_error)
-        every = off + found.faint
+        bar = np.hypot(found.result.total_standard_error, found.undetected_standard_error)
+        every = off + found.undetected
         rows.append(
             [len(held), len(false), missed, off, every, every / bar, found.rounds[-1].tested, took]
         )
@@ -130,7 +130,7 @@ def unknown_systems(fresh: int) -> list[str]:
     start = time.process_time()
     found = infocap.explore(task.inputs, task.targets, washout=500)
     took, result = time.process_time() - start, found.result
-    held, every = np.count_nonzero(result.capacity[1:]), result.total + found.faint
+    held, every = np.count_nonzero(result.capacity[1:]), result.total + found.undetected
     cells = [
         "NARMA10, the target as a readout",
         str(found.rounds[-1].tested),
@@ -170,7 +170,7 @@ def _row(
     ]
     cells += [f"{result.total:.2f} ± {result.total_standard_error:.2f}", f"{again.total:.2f}"]
     cells += [
-        f"{result.total + found.faint:.2f} ± {np.hypot(result.total_standard_error, found.faint_standard_error):.2f}"
+        f"{result.total + found.undetected:.2f} ± {np.hypot(result.total_standard_error, found.undetected_standard_error):.2f}"
     ]
     cells += [
         f"{result.noise_limited_total:.2f} ± {result.noise_limited_standard_error:.2f}",

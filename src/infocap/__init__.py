@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from .workflow import calibrate, compare, convergence, diagnose, estimate, explore, probe, sweep
 
 __all__ = [
-    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate", "compare",
-    "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension", "draw", "draw_weighted", "errors",
-    "estimate", "estimators", "explore", "inputs", "lab", "load_result", "photonics", "plot", "probe",
-    "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis",
+    "calibrate", "compare", "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension",
+    "draw", "draw_weighted", "errors", "estimate", "estimators", "explore", "inputs", "lab",
+    "load_result", "photonics", "plot", "probe", "product_basis", "read", "report", "sweep",
+    "systems", "tasks", "theory",
 ]  # fmt: skip
 
 # The modules of which a user may write `infocap.basis` after `import infocap`.
 _MODULES = (
-    "basis", "diagnostics", "dimension", "errors", "estimators", "lab", "photonics", "plot", "report", "systems",
-    "tasks", "theory",
+    "basis", "diagnostics", "dimension", "errors", "estimators", "lab", "photonics", "plot",
+    "report", "systems", "tasks", "theory",
 )  # fmt: skip
 
 # The module from which each other public name comes.

@@ -1,13 +1,12 @@
 """Arrays of any library: NumPy, PyTorch, CuPy, JAX.
 
-Code elsewhere names no array library but NumPy.
-The rest of the package computes with `xp = array_namespace(array)`, which has the functions of the
-array API standard. What that standard lacks, or what a library does faster in its own way, is a
-function here. "Host" is the processor's memory, where NumPy arrays are; "device" is any other
-place, such as a graphics card.
+The rest of the package names no array library but NumPy. With
+``xp = array_namespace(array)`` it computes by the functions of the array API standard. What that
+standard lacks, or what a library does faster in its own way, is a function here. "Host" is the
+processor's memory, where NumPy arrays are; "device" is any other place, such as a graphics card.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,11 +14,13 @@ import numpy as np
 
 from .errors import ParameterError
 
-# Libraries whose arrays are computed with where they are; all others are converted to NumPy.
+# Libraries whose arrays stay where they are, and are computed with there; arrays of all others are
+# converted to NumPy.
 DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
 # Libraries whose `multiply` writes into an array that the caller provides.
 LIBRARIES_WITH_OUT = ("numpy", "cupy", "torch")
-# Types of numbers for which NumPy's doubles are converted, so that results keep the precision.
+# Types of numbers of single precision. NumPy's doubles are converted to the type of an array that
+# has one of these, so that results keep its precision.
 SINGLE_PRECISION = ("float32", "complex64")
 
 # Namespaces by types of arrays: looking a namespace up takes as long as a small matrix product.
@@ -218,3 +219,12 @@ def unit_phasors(phase: Any) -> Any:
         np.sin(phase, out=out.imag)
         return out
     return array_namespace(phase).exp(1j * phase)
+
+
+def axis_values(values: Sequence[Any]) -> np.ndarray:
+    """Make an array of values along an axis: numbers and strings as they are, others as text."""
+    all_numbers = all(isinstance(value, int | float) for value in values)
+    all_strings = all(isinstance(value, str) for value in values)
+    if all_numbers or all_strings:
+        return np.array(values)
+    return np.array([str(value) for value in values])

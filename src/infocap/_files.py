@@ -31,8 +31,8 @@ from .errors import DataError, InfocapError
 if TYPE_CHECKING:
     import xarray as xr
 
-# The fraction of the memory that one array may take; the rest is for the program and for copies of
-# columns.
+# The fraction of the memory that one array or one job may take. The rest is for the program and for
+# copies of columns; beyond it the machine would begin to swap.
 MAX_MEMORY_FRACTION = 0.8
 # Bytes of memory where the system does not say how much it has, as on Windows: that of a laptop.
 DEFAULT_MEMORY_BYTES = 16e9
@@ -54,7 +54,7 @@ CHECKSUM_ATTRIBUTE = "infocap_checksum"
 # Bytes that are read at a time for a checksum: files may be larger than memory.
 CHECKSUM_BLOCK_BYTES = 1 << 24
 
-# Bytes that names and attributes of a NetCDF file take beside its arrays.
+# Bytes that names and attributes of a NetCDF file take besides its arrays.
 NETCDF_HEADER_BYTES = 1_000_000
 # Fraction of the bytes of its arrays that chunks which are not full add.
 NETCDF_CHUNK_FRACTION = 0.1
@@ -154,8 +154,8 @@ class StoredArray:
     Parameters
     ----------
     shape, dtype
-        Of the values as `load` gives them: MATLAB's arrays are transposed, packed integers are
-        floats.
+        The shape and the type of the values as `load` gives them: MATLAB's arrays are transposed,
+        packed integers are floats.
     load
         Reads all values.
     rows
@@ -249,15 +249,6 @@ def plain_numbers(values: np.ndarray) -> np.ndarray:
     replacements = {"?": np.uint8, "e": np.float32, "g": np.float64, "G": np.complex128}
     dtype = replacements.get(values.dtype.char, values.dtype.newbyteorder("="))
     return values.astype(dtype, copy=False)
-
-
-def axis_values(values: Sequence[Any]) -> np.ndarray:
-    """Make an array of values along an axis: numbers and strings as they are, others as text."""
-    all_numbers = all(isinstance(value, int | float) for value in values)
-    all_strings = all(isinstance(value, str) for value in values)
-    if all_numbers or all_strings:
-        return np.array(values)
-    return np.array([str(value) for value in values])
 
 
 # Writing

@@ -26,9 +26,9 @@ MAX_NAMES_IN_MESSAGE = 20
 def require_one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a value that is not on the list, and name the one that was probably meant.
 
-    >>> require_one_of("method", "surogate", ["raw", "surrogate"])
+    >>> require_one_of("fit", "nono", ["auto", "none"])
     Traceback (most recent call last):
-    infocap.errors.ParameterError: `method='surogate'` is not one of 'raw', 'surrogate'; did you mean 'surrogate'?
+    infocap.errors.ParameterError: `fit='nono'` is not one of 'auto', 'none'; did you mean 'none'?
     """
     options = list(options)
     for option in options:
@@ -56,8 +56,10 @@ def nearest_name(name: str, known_names: Iterable[Any]) -> str | None:
 
     Capitals do not count, and a name may be the first word of a known one.
 
-    >>> nearest_name("Legendre", ["legendre", "hermite"]), nearest_name("nan", ["nan_policy", "name"])
-    ('legendre', 'nan_policy')
+    >>> nearest_name("Legendre", ["legendre", "hermite"])
+    'legendre'
+    >>> nearest_name("nan", ["nan_policy", "name"])
+    'nan_policy'
     """
     name = name.lower()
     as_written = {}  # each known name by its form in small letters

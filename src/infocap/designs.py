@@ -30,8 +30,8 @@ from .typing import Floats
 BLOCK_COUNTS = (8, 4, 2)
 # Points of a block: fewer are hardly more even than random ones.
 MIN_POINTS_PER_BLOCK = 64
-# Levels of an input from which on it is as good as continuous.
-MAX_LEVELS_OF_STATES = 64
+# Most levels of an input that counts as discrete; with more it is as good as continuous.
+MAX_LEVELS_OF_DISCRETE_INPUT = 64
 # A number in the seed of every design. It keeps the random numbers of a design apart from those of
 # a system and of its noise, which count from 0 with the same seed.
 DESIGN_KEY = 0x50B01
@@ -104,7 +104,7 @@ def draw(
     True
     """
     require_type("basis", basis, ProductBasis, "product_basis(...)")
-    if basis.memory:
+    if basis.of_sequences:
         design = "random" if design is None else design
         require_one_of("design", design, ("random",))
         if blocks is not None:
@@ -195,9 +195,8 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
     n_samples = plan["n_samples"]
     runs = plan.get("runs")
     if runs:
-        counted_steps_per_run = -(-n_samples // runs)  # rounded up
-        steps_per_run = plan.get("washout", 0) + counted_steps_per_run
-        return draw(basis, runs * steps_per_run, seed=plan["seed"])
+        n_steps = runs * steps_per_run(n_samples, runs, plan.get("washout", 0))
+        return draw(basis, n_steps, seed=plan["seed"])
     settings: dict[str, Any] = {
         "design": plan.get("design", "sobol"),
         "seed": plan["seed"],
@@ -207,6 +206,16 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
         u, _ = draw_weighted(basis, n_samples, **settings)
         return u
     return draw(basis, n_samples, **settings)
+
+
+def steps_per_run(n_samples: int, runs: int, washout: int) -> int:
+    """Return the time steps of one run of a sequence: its washout and its share of the samples.
+
+    >>> steps_per_run(1000, runs=3, washout=50)
+    384
+    """
+    samples_per_run = -(-n_samples // runs)  # rounded up
+    return washout + samples_per_run
 
 
 def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
@@ -277,7 +286,9 @@ def _n_states(basis: ProductBasis) -> int:
     """
     numbers_of_levels = [1]
     for family in basis.families:
-        if isinstance(family, DiscreteFamily) and len(family.levels) <= MAX_LEVELS_OF_STATES:
+        if not isinstance(family, DiscreteFamily):
+            continue
+        if len(family.levels) <= MAX_LEVELS_OF_DISCRETE_INPUT:
             numbers_of_levels.append(len(family.levels))
     return prod(numbers_of_levels)
 
@@ -354,8 +365,8 @@ class _WeightedCells(NamedTuple):
     share_below: Floats  # the share of samples below each edge
 
 
-def _weighted_cells(family: Family, degree: int) -> _WeightedCells:
-    """Return the density of `draw_weighted` along one input of functions up to a degree.
+def _weighted_cells(family: Family, highest_index: int) -> _WeightedCells:
+    """Return the density of `draw_weighted` along one input, for its functions up to an index.
 
     An input of few levels is drawn as it is, in a single cell.
     """
@@ -367,7 +378,7 @@ def _weighted_cells(family: Family, degree: int) -> _WeightedCells:
     edges = np.concatenate([[0.0], tail, middle, upper_tail, [1.0]])
     centres = (edges[1:] + edges[:-1]) / 2
     centres = np.clip(centres, OUTERMOST_CELL / 2, 1 - OUTERMOST_CELL / 2)
-    values = family.values(family.standard(family.quantile(centres)), degree + 1)
+    values = family.values(family.standard(family.quantile(centres)), highest_index + 1)
     mean_square = np.mean(values**2, axis=0)
     cumulative = np.append(0.0, np.cumsum(mean_square * np.diff(edges)))
     return _WeightedCells(edges, cumulative / cumulative[-1])

@@ -50,7 +50,7 @@ class DataError(InfocapError, ValueError):
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> infocap.estimate(np.zeros((5, 1)), np.zeros(5), basis)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    infocap.errors.DataError: x has shape (5,); give two dimensions, ...: x.reshape(-1, 1) makes one channel of it.
+    infocap.errors.DataError: x has shape (5,); give two dimensions, (samples, channels): ...
     """
 
 
@@ -107,14 +107,14 @@ class Check(str):
         return cls(data["text"], data["kind"], **data["found"])
 
 
-def warn(message: str, category: type[Warning] = DataWarning) -> None:
+def warn(message: str) -> None:
     """Raise a DataWarning that points at the line outside the package that caused it."""
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and _is_inside_package(frame.f_globals):
         level += 1
         frame = frame.f_back
-    warnings.warn(printable(message), category, stacklevel=level)
+    warnings.warn(printable(message), DataWarning, stacklevel=level)
 
 
 def _is_inside_package(module: dict[str, Any]) -> bool:

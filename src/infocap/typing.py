@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[Any]  # float64
 Integers: TypeAlias = NDArray[Any]  # of any width
+Booleans: TypeAlias = NDArray[Any]
 # Anything with .shape and slices of rows: NumPy, memmap, h5py, zarr, xarray, dask.
 ArrayLike: TypeAlias = Any
 System: TypeAlias = Callable[..., Any]  # (samples, inputs) -> (samples, readouts)

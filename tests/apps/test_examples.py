@@ -21,7 +21,7 @@ DEVICES = {
 }
 PROMISED = {
     "device_files": (["CapacityResult: total", "Accuracy:", "linear model"], ["task-readouts.csv"]),
-    "simulator": (["Sweep: 4 settings", "correlation 0."], ["capacity-accuracy.png"]),
+    "simulator": (["Sweep: 4 points", "correlation 0."], ["capacity-accuracy.png"]),
     "own_instrument": (["Recording: 512 samples", "that noise allows"], ["run.db"]),
     "echo_state": (["the start is forgotten after", "R²: "], ["echo-state.png"]),
     "delay_reservoir": (

@@ -442,7 +442,7 @@ def test_bad_parameters_get_one_clear_error():
 
 def test_bad_inputs_get_one_clear_error():
     system = FibreSystem(n_inputs=2)
-    with pytest.raises(DataError, match=r"u has shape \(4, 3\); this system wants \(samples, 2\)"):
+    with pytest.raises(DataError, match=r"u has shape \(4, 3\); this system needs \(samples, 2\)"):
         system(np.zeros((4, 3)))
     with pytest.raises(
         DataError, match=r"u reaches 1\.5; the encoder takes inputs between -1 and 1"

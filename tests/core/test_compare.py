@@ -144,6 +144,9 @@ def test_other_degrees_are_cut_to_what_they_share():
     assert comparison.basis.labels == BASIS.labels
     places = [larger.basis.labels.index(label) for label in BASIS.labels]
     assert comparison.totals().capacity[0] == pytest.approx(larger.unbiased[places].sum())
+    share = np.linalg.norm(larger.standard_error[places]) / np.linalg.norm(larger.standard_error)
+    error = share * larger.total_standard_error
+    assert comparison.totals().standard_error[0] == pytest.approx(error)
     assert comparison.results[1] is smaller
     assert "only the 21 in common are compared" in repr(comparison)
 
@@ -175,7 +178,7 @@ def test_without_error_bars_there_is_a_difference_but_no_interval():
     assert row.difference == pytest.approx(without_errors.total - with_errors.total)
     assert np.isnan(row.difference_low)
     assert not comparison.functions().significant.any()
-    assert "without error bars nobody can say which functions differ" in repr(comparison)
+    assert "without error bars it is not known which functions differ" in repr(comparison)
 
 
 @pytest.mark.parametrize(

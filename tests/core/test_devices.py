@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap._arrays import to_numpy
-from infocap.basis._plan import DEVICE_TILES
+from infocap.basis._evaluate import DEVICE_TILES
 from infocap.errors import DataError
 from infocap.samples import Table
 

@@ -248,7 +248,7 @@ def test_weights_give_the_total_under_the_density_of_the_basis(system, n_once):
         x1 = system(u[:1024], generator)
         x2 = system(u[:1024], generator)
         once = system(u[1024:], generator) if n_once else None
-        result = from_repeats(x1, x2, measured_once=once, weights=weights)
+        result = from_repeats(x1, x2, measured_once=once, sample_weight=weights)
         low, high = result.interval()
         errors.append(result.total - system.total)
         is_inside.append(low <= system.total <= high)
@@ -428,7 +428,7 @@ def test_few_inputs_get_a_warning():
         from_repeats(x1, x2)
     message = "80 inputs are, by their weights, worth 74, which are few for 21"
     with pytest.warns(DataWarning, match=message):
-        from_repeats(x1, x2, weights=np.linspace(0.5, 1.5, 80))
+        from_repeats(x1, x2, sample_weight=np.linspace(0.5, 1.5, 80))
     once = measured_once(SYSTEMS["mixture"], 400)
     with pytest.warns(DataWarning, match="80 repeated inputs are few .*the total is right"):
         from_repeats(x1, x2, measured_once=once)
@@ -457,7 +457,7 @@ MISTAKES = {
     "device off": (lambda: from_repeats(X1 * 0 + 3, X2 * 0 + 3), "no channel that changes"),
     "overlap": (lambda: from_repeats(X1[:64], X2[:64], measured_once=X1[60:]), "row 0 of measured_once is row 60"),
     "other readouts": (lambda: from_repeats(X1, X2, measured_once=X1[:, :3]), r"measured_once has shape \(128, 3\)"),
-    "weights": (lambda: from_repeats(X1, X2, weights=np.ones(5)), r"sample_weight has shape \(5,\); .* each of 128 rows"),
+    "weights": (lambda: from_repeats(X1, X2, sample_weight=np.ones(5)), r"sample_weight has shape \(5,\); .* each of 128 rows"),
     "constant": (lambda: from_repeats(X1, X2, constant="yes"), "constant='yes'` must be True or False"),
     "level": (lambda: from_repeats(X1, X2).interval(95), "level=95` must lie strictly between 0 and 1"),
 }  # fmt: skip

@@ -197,7 +197,7 @@ MISUSED = {
     ),
     "misspelt option": (
         {"method": "threshold-richardson", "method_options": {"bond": "data"}},
-        "has no option 'bond'; its options are 'bound', 'jackknife'. Did you mean 'bound'",
+        "has no option 'bond'; its options are 'bound', 'jackknife'; did you mean 'bound'",
     ),
     "function without options": (
         {"method": lambda evidence: evidence.raw, "method_options": {"factor": 2}},
@@ -213,7 +213,7 @@ MISUSED = {
     ),
     "too few capacities": (
         {"method": lambda evidence: [1, 2, 3]},
-        r"gave \(3,\) capacities for 35 functions",
+        r"gave capacities of shape \(3,\); it must return one for each of the 35 functions",
     ),
     "capacities that are no numbers": (
         {"method": lambda evidence: np.where(np.arange(35) == 1, np.nan, evidence.raw)},

@@ -53,7 +53,7 @@ def test_functions_are_found_where_all_of_lower_degree_hold_nothing(hidden):
     assert_allclose(found.rounds[0].unexplained, 6, atol=0.1)
     assert found.rounds[-1].found == 0
     assert 3.5 < found.result.total < 4
-    assert abs(found.faint) < 4 * found.faint_standard_error
+    assert abs(found.undetected) < 4 * found.undetected_standard_error
     assert "3 of" in repr(found)
 
 
@@ -74,7 +74,7 @@ def test_noise_alone_has_no_functions():
     assert found.windows == {}
     assert len(found.rounds) == 1
     assert found.result.total == 1.0
-    assert abs(found.faint) < 4 * found.faint_standard_error
+    assert abs(found.undetected) < 4 * found.undetected_standard_error
 
 
 def test_windows_grow_until_all_delays_are_found():
@@ -162,7 +162,7 @@ def test_other_arrays_and_processes_find_the_same(hidden):
     assert_allclose(of_other_arrays.result.unbiased, expected.result.unbiased, atol=1e-9)
     with ProcessPoolExecutor(2) as pool:
         in_processes = infocap.explore(u, x, executor=pool, **options)
-    assert_allclose(in_processes.faint, expected.faint, atol=1e-9)
+    assert_allclose(in_processes.undetected, expected.undetected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

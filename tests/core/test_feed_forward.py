@@ -55,5 +55,5 @@ def test_settings_without_meaning_are_refused(options, message):
 
 
 def test_inputs_of_another_shape_are_refused():
-    with pytest.raises(DataError, match=r"u has shape \(50, 2\); this system wants \(samples, 3\)"):
+    with pytest.raises(DataError, match=r"u has shape \(50, 2\); this system needs \(samples, 3\)"):
         FeedForward(3)(U[:, :2])

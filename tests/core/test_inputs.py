@@ -64,8 +64,16 @@ MISTAKES = {
         "design_index has 0 more than once",
     ),
     "index with gaps": (
-        {"design_index": np.full(512, np.nan)},
-        "design_index must be numbers or times without gaps",
+        {"design_index": changed(np.arange(512), 7, np.nan)},
+        "design_index is nan at row 7; give a value for every row",
+    ),
+    "a date that is missing": (
+        {"time": np.array(["2026-01-01"] * 511 + ["NaT"], "datetime64[D]")},
+        "time is NaT at row 511; give a value for every row",
+    ),
+    "times as words": (
+        {"time": np.full(512, "noon")},
+        "time holds <U4 values; give numbers or times",
     ),
     "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),
     "sparse matrix": ({"x": "sparse"}, r"x\.toarray\(\)"),
@@ -158,7 +166,8 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
         "infocap.estimators._pipeline.BYTES_ON_ANY_MACHINE", 0
     )  # so that the machine is asked
     with pytest.raises(
-        ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
+        ParameterError,
+        match=r"43,758 functions: with 9 readouts and 256 samples .* about 35 MB of memory",
     ):
         infocap.estimate(u, infocap.systems.RandomFeatures(10, 8)(u), big)
 

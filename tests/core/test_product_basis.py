@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap import basis as families
 from infocap import product_basis
+from infocap.basis._evaluate import HOST_TILES
 from infocap.basis._index_sets import count_indices
-from infocap.basis._plan import HOST_TILES
 from infocap.errors import DataError, ParameterError
 
 
@@ -334,7 +334,7 @@ def test_a_measure_on_few_levels_has_few_degrees():
 
 def test_another_number_of_inputs_is_refused_and_not_cut():
     basis = product_basis("legendre", 2, 3)
-    with pytest.raises(DataError, match=r"u has shape \(5, 3\); the basis wants \(samples, 2\)"):
+    with pytest.raises(DataError, match=r"u has shape \(5, 3\); the basis needs \(samples, 2\)"):
         basis.combine(np.zeros((5, 3)), np.ones(len(basis)))
 
 

@@ -110,7 +110,7 @@ def test_noise_is_seeded_and_that_of_the_state_stays_in_the_loop():
         (lambda: DelayLine(2, noise=-1), "noise=-1` must be"),
         (
             lambda: EchoState(5)(np.zeros((4, 2))),
-            r"shape \(4, 2\); this system wants a sequence \(steps, 1\)",
+            r"shape \(4, 2\); this system needs a sequence \(steps, 1\)",
         ),
         (lambda: linear_memory(np.zeros((2, 3)), [1, 1]), r"a has shape \(2, 3\)"),
         (lambda: linear_memory([[1.0]], [1.0]), "spectral radius 1: its memory does not fade"),

@@ -13,12 +13,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import legval
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
 from infocap.basis import count_terms
 from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.kernels import jackknife_error_of_stretches
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 LIBRARIES = [np, array_api_strict]
@@ -271,6 +272,75 @@ def test_what_a_sequence_cannot_have_is_refused(changes, message, recorded):
         infocap.estimate(basis=basis, **given)
 
 
+STALE_ROWS = [57, 140, 141, 300, 411, 520, 633, 700, 812, 905, 1101, 1234]
+
+
+def with_stale_rows(x, rows):
+    """Return readouts that repeat the row before at some rows."""
+    x = x.copy()
+    for row in rows:
+        x[row] = x[row - 1]
+    return x
+
+
+def stale_rows(checks):
+    """Return the rows that are said to be stale, and the text of the check."""
+    check = next(check for check in checks if check.found.get("cause") == "stale")
+    return check.found["rows"], str(check)
+
+
+def test_rows_that_a_check_names_are_those_of_the_user_whatever_the_washout(recorded):
+    u, x, basis = recorded
+    x = with_stale_rows(x, STALE_ROWS)
+    rows, text = stale_rows(infocap.estimate(u, x, basis, washout=50).checks)
+    assert rows == STALE_ROWS
+    assert "rows 57, 140, 141, 300 and 8 more" in text
+
+
+def test_a_repaired_sequence_has_lost_the_rows_that_were_stale(recorded):
+    u, x, basis = recorded
+    x = with_stale_rows(x, STALE_ROWS)
+    found = infocap.diagnose(infocap.Recording(u, x, np.arange(len(u))), basis=basis)
+    assert stale_rows(found.checks)[0] == STALE_ROWS
+    repaired = found.repaired()
+    assert_array_equal(repaired.design_index, np.delete(np.arange(len(u)), STALE_ROWS))
+    assert_array_equal(repaired.readouts, np.delete(x, STALE_ROWS, axis=0))
+
+
+@pytest.mark.parametrize("slow_time", [False, True])
+@pytest.mark.parametrize("in_files", [False, True])
+def test_rows_of_several_runs_are_numbered_through(recorded, slow_time, in_files, tmp_path):
+    u, x, basis = recorded
+    if slow_time:
+        basis = infocap.delayed_basis(max_delay={1: 10}, time_degree=1)
+    x = with_stale_rows(x, STALE_ROWS)
+    runs = [slice(0, 650), slice(650, 2500)]
+    u_runs = [u[run].copy() for run in runs]
+    x_runs = [x[run] for run in runs]
+    if in_files:
+        for number, run in enumerate(x_runs):
+            np.save(tmp_path / f"x{number}.npy", run)
+            x_runs[number] = np.load(tmp_path / f"x{number}.npy", mmap_mode="r")
+    rows, _ = stale_rows(infocap.estimate(u_runs, x_runs, basis, washout=40).checks)
+    assert rows == [row for row in STALE_ROWS if row < 650 or row >= 690]
+    u_runs[1][100] = 2.0
+    with pytest.raises(DataError, match="at row 750"):
+        infocap.estimate(u_runs, x_runs, basis, washout=40)
+    u_runs[1][100] = np.nan
+    with pytest.raises(DataError, match="u has 1 NaN or infinite values, the first nan at row 750"):
+        infocap.estimate(u_runs, x_runs, basis, washout=40)
+
+
+def test_a_repaired_recording_of_two_runs_has_lost_the_rows_that_were_stale(recorded):
+    u, x, basis = recorded
+    x = with_stale_rows(x, STALE_ROWS)
+    recording = infocap.Recording(u, x, np.arange(len(u)), metadata={"runs": [0, 610]})
+    assert len(recording.runs) == 2
+    repaired = infocap.diagnose(recording, basis=basis).repaired()
+    found = [row for row in STALE_ROWS if row < 610 or row >= 640]
+    assert_array_equal(repaired.readouts, np.delete(x, found, axis=0))
+
+
 def test_missing_inputs_are_named_once(recorded):
     u, x, basis = recorded
     holes = u.copy()
@@ -394,6 +464,39 @@ def test_a_delay_line_without_noise_is_exact():
     assert_allclose(result.capacity, [1.0] * 6 + [0.0] * (len(basis) - 6), atol=1e-9)
     assert result.total_standard_error < 1e-6
     assert result.checks == ()
+
+
+WITHOUT_DELAYS = infocap.delayed_basis(max_delay={1: 0, 2: 0})
+
+
+def test_a_sequence_without_delays_is_drawn_as_a_sequence():
+    u = infocap.draw(WITHOUT_DELAYS, 500, seed=1)
+    assert_array_equal(u, infocap.draw(WITHOUT_DELAYS, 500, seed=1, design="random"))
+    with pytest.raises(ParameterError, match="design='sobol'"):
+        infocap.draw(WITHOUT_DELAYS, 500, design="sobol")
+    with pytest.raises(ParameterError, match="no meaning for a sequence"):
+        infocap.draw(WITHOUT_DELAYS, 500, blocks=2)
+    with pytest.raises(ParameterError, match="no meaning for a sequence"):
+        infocap.sweep(lambda gain: np.tanh, {"gain": [1]}, WITHOUT_DELAYS, 500, blocks=2)
+
+
+def test_a_sequence_without_delays_has_the_capacities_of_its_samples():
+    def device(u):
+        return np.hstack([u, u + 0.3 * u**2])
+
+    of_samples = infocap.probe(device, infocap.product_basis("legendre", 1, 2), 512, seed=1)
+    of_sequence = infocap.probe(device, WITHOUT_DELAYS, 512, seed=1)
+    assert_allclose(of_sequence.capacity, of_samples.capacity, atol=1e-6)
+    assert of_sequence.without_stretches is not None
+
+
+def test_a_sequence_without_delays_can_be_diagnosed_and_repaired():
+    u = infocap.draw(WITHOUT_DELAYS, 2000, seed=1)
+    noise = 0.1 * np.random.default_rng(2).standard_normal((2000, 3))
+    x = with_stale_rows(np.hstack([u, u**2, u**3]) + noise, STALE_ROWS)
+    found = infocap.diagnose(infocap.Recording(u, x, np.arange(2000)), basis=WITHOUT_DELAYS)
+    assert stale_rows(found.checks)[0] == STALE_ROWS
+    assert_array_equal(found.repaired().readouts, np.delete(x, STALE_ROWS, axis=0))
 
 
 def test_probe_drives_a_system_with_a_sequence():
@@ -650,6 +753,17 @@ def test_results_with_different_delays_are_compared_in_what_they_share():
     assert_allclose(result.memory_capacity, expected, atol=0.1)
     error = result.memory_capacity.standard_error
     assert 0 < error < 2 * long_memory.memory_capacity.standard_error
+
+
+def test_errors_of_degrees_of_sequences_come_from_the_stretches_left_out(memory_result):
+    comparison = infocap.compare(memory_result, memory_result)
+    errors = comparison.by_degree().standard_error.to_numpy()[::2]
+    assert errors[1] == memory_result.memory_capacity.standard_error
+    of_degree_2 = memory_result.basis.degrees == 2
+    stretches = memory_result.without_stretches[:, of_degree_2].sum(axis=1)
+    assert errors[2] == jackknife_error_of_stretches(stretches)
+    independent = np.linalg.norm(memory_result.standard_error[of_degree_2])
+    assert abs(errors[2] / independent - 1) > 0.01
 
 
 def test_a_sequence_cannot_be_compared_with_samples():

@@ -246,8 +246,18 @@ def test_what_cannot_be_swept_or_kept_or_found_is_refused(tmp_path):
     ):
         swept.at(gain=3.0)
     (tmp_path / "sweep.json").write_text("nonsense")
-    with pytest.raises(DataError, match="not the plan of a sweep"):
+    with pytest.raises(DataError, match="does not describe a sweep"):
         infocap.sweep(make, {"gain": [1.0]}, BASIS, 256, seed=1, path=tmp_path)
+
+
+def test_the_folder_of_a_sweep_in_another_format_is_refused(tmp_path):
+    call = {"seed": 3, "path": tmp_path, "progress": False}
+    infocap.sweep(make, {"gain": [1.0]}, BASIS, 256, **call)
+    file = tmp_path / "sweep.json"
+    file.write_text(file.read_text().replace("infocap sweep 1", "infocap sweep 2"))
+    message = "is not an 'infocap sweep 1' file but 'infocap sweep 2'; give another path"
+    with pytest.raises(DataError, match=message):
+        infocap.sweep(make, {"gain": [1.0]}, BASIS, 256, **call)
 
 
 def test_progress_is_shown_unless_it_is_not_wanted(capsys):

@@ -247,5 +247,5 @@ def test_what_proposition_5_2_leaves_falls_at_least_as_the_power_three_halves():
     "basis", [infocap.product_basis("legendre", 2, 3), infocap.delayed_basis(max_delay={1: 3})]
 )
 def test_a_mixture_refuses_another_number_of_inputs(basis):
-    with pytest.raises(DataError, match=r"u has shape \(9, 3\); the basis wants"):
+    with pytest.raises(DataError, match=r"u has shape \(9, 3\); the basis needs"):
         random_mixture(basis, n_active=2, n_readouts=2, seed=1)(np.zeros((9, 3)))

@@ -1,12 +1,15 @@
 """What users call beside `estimate`: probe, convergence and calibrate."""
 
+import re
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import qmc
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.workflow import choose_basis
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 
@@ -123,7 +126,7 @@ def test_random_features_refuse_other_activations_and_other_inputs(features):
     u, *_ = features
     with pytest.raises(ParameterError, match="activation='softmax'"):
         infocap.systems.RandomFeatures(2, activation="softmax")
-    with pytest.raises(DataError, match=r"wants \(samples, 3\)"):
+    with pytest.raises(DataError, match=r"needs \(samples, 3\)"):
         infocap.systems.RandomFeatures(3)(u)
 
 
@@ -172,8 +175,21 @@ def test_calibrate_finds_two_parameters_and_says_how_surely():
 
 
 def test_one_value_cannot_tell_a_parameter():
-    with pytest.raises(DataError, match="cannot tell 1 parameters"):
+    with pytest.raises(DataError, match="1 value with an error cannot determine 1 parameter; give"):
         infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0], [0.1])
+
+
+def test_measured_values_and_errors_of_different_shapes_are_refused():
+    message = r"measured has shape \(3,\) and errors \(2,\); give one error for each value"
+    with pytest.raises(DataError, match=message):
+        infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0, 2.0, 3.0], [0.1, 0.1])
+
+
+def test_calibrate_and_convergence_answer_unknown_parameters():
+    with pytest.raises(ParameterError, match="`error` is not a parameter of calibrate; did you"):
+        infocap.calibrate(np.sin, {"noise": 1.0}, [1.0], error=[0.1])
+    with pytest.raises(ParameterError, match="`size` is not a parameter of convergence; did you"):
+        infocap.convergence(np.zeros((9, 1)), np.zeros((9, 1)), BASIS, size=[2])
 
 
 def test_raw_capacities_start_at_one_where_there_are_as_many_samples_as_readouts():
@@ -212,6 +228,40 @@ def test_what_cannot_be_calibrated_is_said(case):
     predict, start, measured, message = CALIBRATED[case]
     with pytest.raises(DataError, match=message):
         infocap.calibrate(predict, start, measured, np.full(len(measured), 0.1))
+
+
+SEQUENCE_PLAN = {"family": "legendre", "n_inputs": 1, "max_delay": {"1": 4, "2": 2}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_degree", 5), ("index_set", "total"), ("max_interactions", 1)]
+)
+def test_a_setting_that_the_delays_of_a_plan_would_hide_is_refused(name, value):
+    message = f"`{name}={value!r}` cannot be used with the delays of the plan; give `max_delay`"
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        choose_basis((100, 1), SEQUENCE_PLAN, **{name: value})
+
+
+def test_other_settings_take_the_place_of_those_of_a_plan_with_delays():
+    basis, reasons = choose_basis((100, 1), SEQUENCE_PLAN, domain=(0, 1))
+    assert len(basis) == len(infocap.delayed_basis(max_delay={1: 4, 2: 2}))
+    assert basis.families[0].domain == (0, 1)
+    assert reasons == {"plan": "the basis is that of its plan, but for its domain"}
+
+
+def test_second_measurements_of_complex_readouts_stay_complex():
+    u = infocap.draw(BASIS, 512, seed=1)
+    generator = np.random.default_rng(2)
+
+    def measured():
+        noise = generator.standard_normal((2, 512, 3))
+        return np.exp(1j * u @ [[1, 2, 0], [0, 1, 2]]) + 0.1 * (noise[0] + 1j * noise[1])
+
+    first, second = measured(), measured()
+    stacked = infocap.Recording(np.vstack([u, u]), np.vstack([first, second]), np.arange(1024))
+    repaired = infocap.diagnose(stacked).repaired()
+    assert_array_equal(repaired.readouts, first)
+    assert_array_equal(repaired.repeats, second)
 
 
 def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():

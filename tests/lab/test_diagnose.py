@@ -27,7 +27,7 @@ def test_a_mistake_is_noticed_once_with_its_cause(mistake):
     assert causes(found) == [CAUSES.get(mistake, mistake)]
     (check,) = found.checks
     assert check.found["looked_for"] in DATA
-    assert check.found["looked_for"] not in found.fit
+    assert check.found["looked_for"] not in found.passed
     assert json.loads(json.dumps(check.found)) == check.found  # plain data, for files
 
 
@@ -39,9 +39,9 @@ def test_clean_data_are_fit_in_every_respect(n, design):
     found = infocap.diagnose(recorded(u, SYSTEM(u, seed=1), time=when), basis=BASIS)
     assert found.checks == ()
     assert ("readouts not clipped" in found.skipped) == (n < 1000)
-    assert len(found.fit) + len(found.skipped) == len(DATA) + 3  # without a plan
+    assert len(found.passed) + len(found.skipped) == len(DATA) + 3  # without a plan
     assert found.repaired() is None
-    assert "fit: no hum" in repr(found)
+    assert "passed: no hum" in repr(found)
 
 
 def test_estimate_tells_the_same_and_qualifies_the_total():

@@ -398,7 +398,7 @@ def test_paused_dask_workers_are_an_error_and_not_waited_for(monkeypatch):
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         client.run(pause)
         time.sleep(0.5)
-        with pytest.raises(ParameterError, match=r"do not go on: .* \(paused\)"):
+        with pytest.raises(ParameterError, match=r"do nothing: .* \(paused\)"):
             infocap.estimate(u, u**2, basis, executor=client)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the past: the targets for devices with memory.
+"""Functions of the past, for devices with memory.
 
 They are products of orthonormal functions of delayed inputs.
 
@@ -20,12 +20,12 @@ from .._validation import answers_unknown_parameters, require_whole_number
 from ..errors import ParameterError
 from ..typing import Floats, Integers
 from ._classical import legendre
+from ._evaluate import TileSizes
 from ._family import Family
 from ._index_sets import MAX_CANDIDATES, counts_by_degree, refuse_too_many
 from ._inputs import find_families
-from ._plan import TileSizes
 from ._product import ProductBasis
-from ._shifts import DELAY, FUNCTION, INPUT, ROWS_PER_PIECE, ShiftPlan, as_patterns
+from ._shifts import DELAY, FUNCTION, INPUT, ROWS_PER_PIECE, ShiftEvaluator, as_patterns
 
 MAX_DELAY = 32_767  # delays are kept as 16-bit numbers
 # The constant function (1 term, 1 factor, 3): its single factor is empty.
@@ -74,7 +74,7 @@ class DelayedBasis(ProductBasis):
         memory: int = 0,
     ) -> None:
         self.slow_time = slow_time
-        self.columns = (*families, legendre()) if slow_time else tuple(families)
+        self.column_families = (*families, legendre()) if slow_time else tuple(families)
         indices = np.asarray(indices, dtype=np.int16)
         self.factors = indices.reshape(len(indices), -1, 3)
         delays = self.factors[:, :, DELAY].astype(int)
@@ -93,7 +93,7 @@ class DelayedBasis(ProductBasis):
     @cached_property
     def degrees(self) -> Integers:
         """Total degree of each function."""
-        return total_degrees(self.columns, self.factors)
+        return total_degrees(self.column_families, self.factors)
 
     @cached_property
     def interactions(self) -> Integers:
@@ -107,7 +107,7 @@ class DelayedBasis(ProductBasis):
         def moments(family: Family, count: int) -> Floats:
             return family.fourth_moments(count)
 
-        return _look_up(self.columns, self.factors, moments).prod(axis=1)
+        return _look_up(self.column_families, self.factors, moments).prod(axis=1)
 
     def label(self, term: int) -> str:
         """Return the name of one function, such as ``P1(u[t-3])·P2(u[t-5])``.
@@ -121,14 +121,14 @@ class DelayedBasis(ProductBasis):
         for number, delay, index in self.factors[term].tolist():
             if index > 0:
                 variable = self._name_of_factor(number, delay)
-                labels.append(self.columns[number].label(index, variable))
+                labels.append(self.column_families[number].label(index, variable))
         return "·".join(labels) or "1"
 
     def _name_of_factor(self, number: int, delay: int) -> str:
         """Return what an input is called at a delay, such as ``u[t-3]``."""
         if number == self.n_inputs:
             return "time"
-        name, _ = name_and_unit(self.columns[number].variable)
+        name, _ = name_and_unit(self.column_families[number].variable)
         if not name:
             name = "u" if self.n_inputs == 1 else f"u{number + 1}"
         return f"{name}[t-{delay}]" if delay else f"{name}[t]"
@@ -144,7 +144,7 @@ class DelayedBasis(ProductBasis):
         """
         sums: dict[int, Any] = {}  # of the functions from this place on
         for u, z in pieces:
-            for place, products in self._plan(u).products(u, z):
+            for place, products in self._evaluator(u).products(u, z):
                 sums[place] = sums[place] + products if place in sums else products
         in_order = [sums[place] for place in sorted(sums)]
         return array_namespace(*in_order).concat(in_order)
@@ -189,7 +189,9 @@ class DelayedBasis(ProductBasis):
         order = np.lexsort((relative_delay, candidates.degrees > 1, is_next_degree))
         is_new = candidates.positions_in(self)[order] < 0
         chosen = order[is_new][: max_functions - len(self)]
-        rows = sort_terms(self.columns, join_terms(self.factors, candidates.factors[chosen]))
+        rows = sort_terms(
+            self.column_families, join_terms(self.factors, candidates.factors[chosen])
+        )
         return DelayedBasis(self.families, rows, *self._further_arguments)
 
     def _largest_delay_by_degree(self) -> dict[int, int]:
@@ -218,9 +220,9 @@ class DelayedBasis(ProductBasis):
         """Return the families as plain data; with `indices` it rebuilds the basis."""
         return super().to_dict() | {"delayed": {"slow_time": self.slow_time}}
 
-    def _make_plan(self, sizes: TileSizes) -> Any:
-        return ShiftPlan(
-            self.columns,
+    def _make_evaluator(self, sizes: TileSizes) -> Any:
+        return ShiftEvaluator(
+            self.column_families,
             self.factors.astype(int),
             degrees=self.degrees,
             memory=self.memory,

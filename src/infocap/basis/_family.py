@@ -354,7 +354,7 @@ class DiscreteFamily(Family):
 
     A recurrence loses its digits at isolated levels, and where the degree comes near the number of
     levels. So the functions are orthogonalised on the levels themselves, once, and every input
-    takes its level's values. `infocap.basis.table` makes one; beside the parameters of a `Family`
+    takes its level's values. `infocap.basis.table` makes one; besides the parameters of a `Family`
     it has these:
 
     Parameters

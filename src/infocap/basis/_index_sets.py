@@ -222,10 +222,13 @@ def _count_by_size(
         largest = int(factor_sizes[-1])
         joined = np.zeros_like(counts)  # indices in which this input takes part
         if size_limit.is_sum:
+            # A further factor adds 1 to `largest`, so joined[s] = counts[s - largest] + ... +
+            # counts[s - 1], a difference of two running sums.
             running = np.cumsum(counts, axis=1)
             joined[:, 1:] = running[:, :-1]
             joined[:, largest + 1 :] -= running[:, : size_limit.max_size - largest]
         else:
+            # A further factor multiplies the size by 2 to `largest`.
             for size in range(2, largest + 1):
                 n_multiples = -(-n_sizes // size)
                 joined[:, ::size] += counts[:, :n_multiples]

@@ -72,7 +72,8 @@ def find_families(
         entries = [family] * (n_inputs or 1)
     if not entries or n_inputs not in (None, len(entries)):
         raise ParameterError(
-            f"`n_inputs={n_inputs!r}` but {len(entries)} families are given, one for each."
+            f"`n_inputs={n_inputs!r}` but {len(entries)} families are given; give one family for "
+            "each input, or leave out `n_inputs`."
         )
     families = [_family_of(entry) for entry in entries]
     _refuse_equal_names(families)

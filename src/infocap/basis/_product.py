@@ -1,4 +1,4 @@
-"""Products of one-dimensional functions: the targets whose capacities are measured."""
+"""Products of one-dimensional functions: the functions whose capacities are estimated."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .._formatting import html_for_notebook, name_and_unit
 from .._validation import answers_unknown_parameters, require_whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
+from ._evaluate import DEVICE_TILES, HOST_TILES, ProductEvaluator, TileSizes, slices
 from ._family import Family
 from ._index_sets import MAX_CANDIDATES, explicit_set, indices_of, total_degrees
 from ._inputs import find_families
-from ._plan import DEVICE_TILES, HOST_TILES, ProductPlan, TileSizes, slices
 from ._registry import describe, restore
 
 # Nodes of a tensor grid: with more, the nodes of 5 inputs alone would take 2 GB.
@@ -56,19 +56,19 @@ class ProductBasis:
 
     memory: int = 0  # how many earlier inputs the functions depend on
     of_sequences: bool = False  # whether rows are time steps, as for `delayed_basis`
-    columns: tuple[Family, ...] = ()  # of the inputs, and of slow time where it counts as one
+    # Of the inputs, and of slow time where it counts as one.
+    column_families: tuple[Family, ...] = ()
     _further_arguments: tuple[Any, ...] = ()  # of the class, after families and indices
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
-        self.columns = self.columns or self.families
+        # `DelayedBasis` has set them before, because slow time has a family of its own.
+        self.column_families = self.column_families or self.families
         self.n_inputs = len(self.families)  # q
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
-        self._plans: dict[bool, Any] = {}  # for inputs on the host and for those on a device
-        if len(self.indices) == 0:
-            return
-        constant_is_first = not self.indices[0].any()
+        self._evaluators: dict[bool, Any] = {}  # for inputs on the host and for those on a device
+        constant_is_first = len(self.indices) > 0 and not self.indices[0].any()
         if not constant_is_first or np.any(np.diff(self.degrees) < 0):
             raise ParameterError(
                 "indices must begin with the constant function, sorted by degree; use "
@@ -174,12 +174,12 @@ class ProductBasis:
         u = np.asarray(u, dtype=float)
         if self.of_sequences and u.ndim == 1:
             u = u[:, None]
-        is_table = u.ndim == 2 and u.shape[1] == len(self.columns)
+        is_table = u.ndim == 2 and u.shape[1] == len(self.column_families)
         if not is_table or len(u) < self.memory:
-            history = f" with more than {self.memory} samples" if self.memory else ""
-            raise DataError(
-                f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){history}."
-            )
+            needed = f"(samples, {len(self.column_families)})"
+            if self.memory:
+                needed += f" with at least {self.memory} samples"
+            raise DataError(f"u has shape {u.shape}; the basis needs {needed}.")
         return u
 
     def positions_in(self, other: ProductBasis) -> Integers:
@@ -207,25 +207,25 @@ class ProductBasis:
         """
         if not is_on_host(u) and multiply_function(u) is None:
             return self._values_without_writing(u)
-        plan = self._plan(u)
+        evaluator = self._evaluator(u)
         n_samples = u.shape[0] - self.memory
         if buffer is None or buffer.shape[1] < n_samples:
             xp = array_namespace(u)
             buffer = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
-        order = to_library_of(plan.order, u)
-        for tile in plan.tiles(u):
+        order = to_library_of(evaluator.order, u)
+        for tile in evaluator.tiles(u):
             buffer[order[tile.functions], tile.samples] = tile.values
         return buffer[:, :n_samples]
 
     def _values_without_writing(self, u: Any) -> Any:
         """Return the values of all functions in a library that cannot write into arrays (JAX)."""
         xp = array_namespace(u)
-        plan = self._plan(u)
+        evaluator = self._evaluator(u)
         columns: dict[int, list[Any]] = {}  # the tiles of each range of samples
-        for tile in plan.tiles(u):
+        for tile in evaluator.tiles(u):
             columns.setdefault(tile.samples.start, []).append(tile.values)
         in_order_of_tiles = xp.concat([xp.concat(column) for column in columns.values()], axis=1)
-        return plan.row_of.take_from(in_order_of_tiles)
+        return evaluator.row_of.take_from(in_order_of_tiles)
 
     def value_blocks(self, u: Any) -> Iterator[Any]:
         """Yield the values of all functions in consecutive blocks (terms, samples).
@@ -236,7 +236,7 @@ class ProductBasis:
             Inputs (samples, inputs), with `memory` rows of history in front.
         """
         n_samples = u.shape[0] - self.memory
-        for samples in slices(n_samples, self._plan(u).sizes.samples(len(self))):
+        for samples in slices(n_samples, self._evaluator(u).sizes.samples(len(self))):
             yield self.values(u[samples.start : samples.stop + self.memory, :])
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
@@ -256,7 +256,7 @@ class ProductBasis:
         for u, z in pieces:
             # On the processor and on a device the two fastest ways to multiply.
             z_transposed = z.T if is_on_host(u) else contiguous(z.T)
-            for tile in self._plan(u).tiles(u):
+            for tile in self._evaluator(u).tiles(u):
                 number = tile.functions.start
                 z_of_tile = z_transposed[:, tile.samples]
                 if number not in sums:
@@ -270,7 +270,7 @@ class ProductBasis:
                     sums[number] += (z_of_tile @ tile.rows.T)[:, : tile.n_functions]
         sums_of_tiles = list(sums.values())
         in_order_of_tiles = array_namespace(*sums_of_tiles).concat(sums_of_tiles, axis=1)
-        row_of = self._plan(in_order_of_tiles).row_of
+        row_of = self._evaluator(in_order_of_tiles).row_of
         if is_on_host(in_order_of_tiles):
             return np.take(in_order_of_tiles, row_of.rows, axis=1).T
         return row_of.take_from(in_order_of_tiles.T)
@@ -296,13 +296,13 @@ class ProductBasis:
             weights = np.ones(u.shape[0] - self.memory)
         weights = to_library_of(weights, u)
         sums: dict[int, Any] = {}  # of the functions from this number on
-        for tile in self._plan(u).tiles(u):
+        for tile in self._evaluator(u).tiles(u):
             number = tile.functions.start
             sums[number] = sums.get(number, 0.0) + tile.values**power @ weights[tile.samples]
         in_order_of_tiles = np.concatenate(
             [to_numpy(sums_of_tile) for sums_of_tile in sums.values()]
         )
-        return in_order_of_tiles[self._plan(u).row_of.rows]
+        return in_order_of_tiles[self._evaluator(u).row_of.rows]
 
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
         """Return the sum of coefficient times function at all samples: (samples,).
@@ -316,10 +316,10 @@ class ProductBasis:
             (samples, columns).
         """
         u = self._checked(u)
-        plan = self._plan(u)
+        evaluator = self._evaluator(u)
         combined = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
-        for tile in plan.tiles(u):
-            combined[tile.samples] += tile.values.T @ coefficients[plan.order[tile.functions]]
+        for tile in evaluator.tiles(u):
+            combined[tile.samples] += tile.values.T @ coefficients[evaluator.order[tile.functions]]
         return combined
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
@@ -418,15 +418,17 @@ class ProductBasis:
         """Pickle without the tables that can be made again."""
         return type(self), (self.families, np.array(self.indices), *self._further_arguments)
 
-    def _plan(self, u: Any) -> Any:
+    def _evaluator(self, u: Any) -> Any:
         """Return how to evaluate the functions where the inputs are; it is made once."""
         on_host = is_on_host(u)
-        if on_host not in self._plans:
-            self._plans[on_host] = self._make_plan(HOST_TILES if on_host else DEVICE_TILES)
-        return self._plans[on_host]
+        if on_host not in self._evaluators:
+            self._evaluators[on_host] = self._make_evaluator(
+                HOST_TILES if on_host else DEVICE_TILES
+            )
+        return self._evaluators[on_host]
 
-    def _make_plan(self, sizes: TileSizes) -> Any:
-        return ProductPlan(self.families, self.indices, sizes)
+    def _make_evaluator(self, sizes: TileSizes) -> Any:
+        return ProductEvaluator(self.families, self.indices, sizes)
 
 
 def _row_keys(indices: Integers, width: int) -> list[bytes]:
@@ -468,8 +470,8 @@ def product_basis(
     domain
         Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
     index_set
-        ``"total"`` (sum of degrees at most d) or ``"hyperbolic"`` (product of degree + 1 at most d
-        + 1).
+        ``"total"``: the sum of the degrees is at most d; or ``"hyperbolic"``: the product of
+        (degree + 1) over the inputs is at most d + 1.
     max_interactions
         How many inputs a function may join at most.
     indices

@@ -29,8 +29,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .._arrays import array_namespace, fourier_module, is_on_host, take_rows, to_library_of
 from ..typing import Floats, Integers
+from ._evaluate import RowNumbers, Tile, TileSizes, slices
 from ._family import Family
-from ._plan import RowNumbers, Tile, TileSizes, slices
 
 # Functions per pattern from which one transform of all its shifts takes less time than a product
 # for each of them.
@@ -161,10 +161,10 @@ def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
     return patterns, shifts
 
 
-class ShiftPlan:
+class ShiftEvaluator:
     """Values of functions of delayed inputs, from inputs with `memory` rows of history in front.
 
-    It offers the tiles of `ProductPlan`, and products with readouts beside them.
+    It offers the tiles of `ProductEvaluator`, and products with readouts besides.
     """
 
     def __init__(
@@ -187,11 +187,11 @@ class ShiftPlan:
             of_input = factors[:, :, INPUT] == number
             highest_index = np.max(factors[:, :, FUNCTION], where=of_input, initial=0)
             self._counts.append(int(highest_index) + 1)
-        self._groups = list(group_by_degree(factors, degrees))
+        self._patterns_by_degree = list(group_by_degree(factors, degrees))
 
     def tiles(self, u: Any) -> Iterator[Tile]:
         """Yield the values of all functions, tile by tile."""
-        yield from self._tiles_of(u, self._groups)
+        yield from self._tiles_of(u, self._patterns_by_degree)
 
     def _tiles_of(self, u: Any, groups: Sequence[ShiftedPatterns]) -> Iterator[Tile]:
         """Yield the tiles of some degrees."""
@@ -213,11 +213,11 @@ class ShiftPlan:
 
         Some functions come several times, because their sums are those of a part of the samples.
         """
-        few_shifts = [group for group in self._groups if not group.has_many_shifts]
+        few_shifts = [group for group in self._patterns_by_degree if not group.has_many_shifts]
         for tile in self._tiles_of(u, few_shifts):
             yield tile.functions.start, tile.values @ z[tile.samples, :]
         one_dimensional = self._one_dimensional(u)
-        for group in self._groups:
+        for group in self._patterns_by_degree:
             if group.has_many_shifts:
                 yield group.place, correlations(group, one_dimensional, z)
 

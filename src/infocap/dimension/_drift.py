@@ -90,8 +90,8 @@ def drift_between_repeats(repeated: Floats, standard_error: float) -> Check | No
     from scipy.special import fdtrc
 
     n_inputs, n_repeats, n_directions = repeated.shape
-    freedom = (n_inputs - 1) * (n_repeats - 1)
-    if freedom < 2 * n_directions:
+    degrees_of_freedom = (n_inputs - 1) * (n_repeats - 1)
+    if degrees_of_freedom < 2 * n_directions:
         return None
     means = repeated.mean(axis=0) - repeated.mean(axis=(0, 1))  # (repeats, directions)
     noise = noise_covariance(repeated - means) * n_inputs / (n_inputs - 1)
@@ -100,10 +100,12 @@ def drift_between_repeats(repeated: Floats, standard_error: float) -> Check | No
     distance = n_inputs * np.sum((means @ vectors) ** 2 / floored)
 
     # T² in units of its mean, which follows an F distribution.
-    freedom_of_means = n_directions * (n_repeats - 1)
-    freedom_of_noise = freedom - n_directions + 1
-    statistic = distance * freedom_of_noise / (freedom * freedom_of_means)
-    chance = fdtrc(freedom_of_means, freedom_of_noise, statistic)
+    degrees_of_freedom_of_means = n_directions * (n_repeats - 1)
+    degrees_of_freedom_of_noise = degrees_of_freedom - n_directions + 1
+    statistic = (
+        distance * degrees_of_freedom_of_noise / (degrees_of_freedom * degrees_of_freedom_of_means)
+    )
+    chance = fdtrc(degrees_of_freedom_of_means, degrees_of_freedom_of_noise, statistic)
 
     lost_capacity = np.sum(means**2) / (n_repeats - 1) - np.trace(noise) / n_inputs
     if chance >= FALSE_ALARM_RATE or lost_capacity <= HARMLESS_ERRORS * standard_error:

@@ -58,8 +58,8 @@ class Repeats:
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
     >>> repeats = from_repeats(*(signal + 0.5 * rng.standard_normal((500, 4)) for _ in range(2)))
-    >>> print(f"{repeats.total:.1f}: the constant, and four functions of which noise leaves 1 / (1 + 0.25)")
-    4.2: the constant, and four functions of which noise leaves 1 / (1 + 0.25)
+    >>> round(float(repeats.total), 1)  # the constant, and four functions: noise leaves 1 / 1.25
+    4.2
     >>> repeats.signal_fraction.shape
     (4,)
     """
@@ -113,7 +113,7 @@ def from_repeats(
     x2: ArrayLike,
     *further: ArrayLike,
     measured_once: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     constant: bool = True,
 ) -> Repeats:
     """Return the total capacity over a complete basis from measurements at the same inputs.
@@ -130,9 +130,9 @@ def from_repeats(
         capacity is that of a single shot, however many there are.
     measured_once
         Readouts at further inputs that were not repeated. They sharpen G; V comes from the repeats.
-    weights
-        Of inputs that were drawn from another density than the one in question: the ratio of the
-        two, as from `draw_weighted`, one number per row of x1 and then one per row of
+    sample_weight
+        The weights of inputs that were drawn from another density than the one in question: the
+        ratio of the two, as from `draw_weighted`, one number per row of x1 and then one per row of
         `measured_once`.
     constant
         Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate`
@@ -163,7 +163,7 @@ def from_repeats(
     repeated, single = _shots(tables, single_table)
     n_repeated, n_repeats, _ = repeated.shape
     n_inputs = n_repeated + len(single)
-    ratios = None if weights is None else density_ratios(weights, n_inputs)
+    ratios = None if sample_weight is None else density_ratios(sample_weight, n_inputs)
     whitened = whiten(repeated, single, constant, ratios)
     rank = whitened.repeated.shape[2] + constant
     n_readouts = int(np.sum(whitened.is_live))
@@ -178,7 +178,9 @@ def from_repeats(
     share, error = noise_share(whitened, noise, constant)
     noise_fractions, vectors = np.linalg.eigh(noise)
     with np.errstate(over="ignore"):  # readouts below 1e-300 have no finite weights
-        eigentasks = np.ldexp(whitened.scaled_weights @ vectors, -whitened.exponent[:, None])
+        eigentasks = np.ldexp(
+            whitened.scaled_readout_weights @ vectors, -whitened.exponent[:, None]
+        )
 
     warnings = list(_weak_data(repeated, whitened, rank, n_readouts + constant))
     drift = drift_between_repeats(whitened.repeated, error)
@@ -242,11 +244,11 @@ def _weak_data(repeated: Floats, whitened: Whitened, rank: int, maximum: int) ->
                 f"x{i + 1} and x{j + 1} are equal to the last digit; give two measurements."
             )
             break
-    n_inputs = len(whitened.weights)
+    n_inputs = len(whitened.sample_weight)
     n_repeated, n_repeats, _ = whitened.repeated.shape
     min_inputs = MIN_INPUTS_PER_READOUT * rank
     # Weights that differ are worth fewer inputs.
-    n_effective = round(whitened.weights.sum() ** 2 / np.sum(whitened.weights**2))
+    n_effective = round(whitened.sample_weight.sum() ** 2 / np.sum(whitened.sample_weight**2))
     if n_effective < min_inputs:
         by_weight = ""
         if n_effective < n_inputs:
@@ -296,15 +298,19 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
 
     Both come from the jackknife over inputs.
 
-    For whitened readouts G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell
-    its bias b/N. For Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 +
-    bias/T sums where subtracting, as the jackknife does, stops after the first term; it also keeps
-    the share positive (docs/repeats.md).
+    For whitened readouts G_N = 1, so the plain estimate is T = tr V_N. The leave-one-out values
+    tell its bias b/N. For Gaussian readouts the bias is a geometric series in 1/N. The corrected
+    share sums it::
+
+        T / (1 + bias / T)
+
+    Subtracting the bias, as the jackknife does, would stop after the first term. Dividing also
+    keeps the share positive (docs/repeats.md).
     """
     share = float(np.trace(noise))  # not corrected
     if share == 0:
         return 0.0, 0.0
-    n_inputs = len(whitened.weights)
+    n_inputs = len(whitened.sample_weight)
     without = leave_one_out(whitened, noise, constant)
     # No trace falls below its share, so equal weights give at least 1 / N by themselves.
     relative_bias = (n_inputs - 1) * (without.mean() - share) / share
@@ -317,11 +323,14 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
 def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
     """Return tr(G⁻¹V) without each of the inputs, those measured once last.
 
-    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights,
-    the inverse of N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one
-    more direction, without noise.
+    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all
+    weights::
+
+        (N - g)⁻¹ = (1 + a' (N R - a a')⁻¹ a) / N
+
+    Centring is part of G: the constant is one more direction, without noise.
     """
-    total_weight = whitened.weights.sum()
+    total_weight = whitened.sample_weight.sum()
     n_repeated = len(whitened.repeated)
     share = np.trace(noise)
 
@@ -337,7 +346,7 @@ def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:
         change = np.sum(gain * of_noise - inner * centring, axis=(1, 2))
         return (n_repeated * share + change) / (n_repeated - are_repeated * weights)
 
-    without_repeated = without_each(whitened.repeated, whitened.weights[:n_repeated], True)
-    without_single = without_each(whitened.single, whitened.weights[n_repeated:], False)
+    without_repeated = without_each(whitened.repeated, whitened.sample_weight[:n_repeated], True)
+    without_single = without_each(whitened.single, whitened.sample_weight[n_repeated:], False)
     without = np.concatenate([without_repeated, without_single])
-    return (1 - whitened.weights / total_weight) * without
+    return (1 - whitened.sample_weight / total_weight) * without

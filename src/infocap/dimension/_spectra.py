@@ -10,11 +10,11 @@ from ..samples import Table
 from ..typing import ArrayLike, Floats
 
 # Standard deviations beyond chance from which correlations of the noise are worth a warning.
-CLEARLY_CORRELATED = 5.0
+MIN_STANDARD_DEVIATIONS_OF_CORRELATION = 5.0
 # The real error at the minimum may differ from the known noise by this factor.
 MAX_NOISE_RATIO = 2.0
-# Repeats below which the correlation test has no degrees of freedom to speak of.
-MIN_FREEDOM_FOR_CORRELATIONS = 3
+# The test of correlations has no power with fewer degrees of freedom, repeats less one.
+MIN_DEGREES_OF_FREEDOM_FOR_CORRELATIONS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +39,8 @@ class Indicator:
     --------
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
-    >>> indicator(signal + 0.01 * rng.standard_normal((500, 10)), noise_scale=np.full(10, 0.01)).n_factors
+    >>> noise = 0.01 * rng.standard_normal((500, 10))
+    >>> indicator(signal + noise, noise_scale=np.full(10, 0.01)).n_factors
     3
     """
 
@@ -103,14 +104,21 @@ def indicator(
 
     The number of factors is where the function has its lowest minimum.
 
-    IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K -
-    kappa)): the paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K.
+    The function is the paper's, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K::
+
+        IND(kappa) = RE / (K - kappa)²
+        RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K - kappa))
+
     Like theirs, Z is not centred: the mean of the readouts is a factor, as the constant function is
     a capacity.
 
     The noise must have the same strength in all readouts, and be independent between them. The last
-    of the factors counts when its eigenvalue exceeds (m + 1)⁵/m⁴ - m times that of the noise, m = K
-    - kappa: about 6, noise included, and 8 when only four readouts are left over. What is weaker is
+    of the factors counts when its eigenvalue exceeds that of the noise by this factor, for m = K -
+    kappa::
+
+        (m + 1)⁵ / m⁴ - m
+
+    This is about 6, noise included, and 8 when only four readouts are left over. What is weaker is
     taken for noise.
 
     Parameters
@@ -228,14 +236,17 @@ def _correlated_noise(shots: Floats, scale: Floats) -> list[Check]:
     The test is Schott's (2005): the sum of squared correlations, which is right for fewer repeats
     than readouts, too.
     """
-    freedom = len(shots) - 1
-    if freedom < MIN_FREEDOM_FOR_CORRELATIONS:
+    degrees_of_freedom = len(shots) - 1
+    if degrees_of_freedom < MIN_DEGREES_OF_FREEDOM_FOR_CORRELATIONS:
         return []
     correlations = np.corrcoef((shots - shots[0]) / scale, rowvar=False)
     pairs = correlations[np.triu_indices(shots.shape[1], 1)]
-    excess = float(np.sum(pairs**2)) - len(pairs) / freedom
-    variance_by_chance = 2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2))
-    if excess <= CLEARLY_CORRELATED * np.sqrt(variance_by_chance):
+    excess = float(np.sum(pairs**2)) - len(pairs) / degrees_of_freedom
+    variance_of_a_pair = (
+        2 * (degrees_of_freedom - 1) / (degrees_of_freedom**2 * (degrees_of_freedom + 2))
+    )
+    deviation_by_chance = np.sqrt(len(pairs) * variance_of_a_pair)
+    if excess <= MIN_STANDARD_DEVIATIONS_OF_CORRELATION * deviation_by_chance:
         return []
     size = np.sqrt(excess / len(pairs))
     message = Check(

@@ -22,15 +22,16 @@ class Whitened:
 
     repeated: Floats  # (inputs, repeats, directions)
     single: Floats  # shots of inputs that were measured once, (inputs, 1, directions)
-    weights: Floats  # (inputs,), those measured once last; the mean over the repeated ones is 1
-    scaled_weights: Floats  # (readouts, directions), zero for dead channels
+    # (inputs,), those measured once last; the mean over the repeated ones is 1
+    sample_weight: Floats
+    scaled_readout_weights: Floats  # (readouts, directions), zero for dead channels
     exponent: Integers  # (readouts,): powers of two by which the readouts were divided
     mean: Floats  # (readouts,)
     is_live: np.ndarray  # which channels change, (readouts,)
 
 
 def whiten(
-    repeated: Floats, single: Floats, constant: bool, weights: Floats | None = None
+    repeated: Floats, single: Floats, constant: bool, sample_weight: Floats | None = None
 ) -> Whitened:
     """Whiten repeated shots (inputs, repeats, readouts) and single shots (inputs, readouts).
 
@@ -38,10 +39,10 @@ def whiten(
     centring would change the space that the readouts span, so only scales are removed then.
     """
     n_repeated, n_repeats, n_readouts = repeated.shape
-    if weights is None:
-        weights = np.ones(n_repeated + len(single))
+    if sample_weight is None:
+        sample_weight = np.ones(n_repeated + len(single))
     else:
-        weights = weights / weights[:n_repeated].mean()
+        sample_weight = sample_weight / sample_weight[:n_repeated].mean()
 
     # Powers of two divide without rounding, and keep squares in the range of floating-point
     # numbers.
@@ -58,32 +59,32 @@ def whiten(
         )
 
     # Every input counts by its weight, however often it was measured.
-    weights_of_repeated = np.repeat(weights[:n_repeated] / n_repeats, n_repeats)
-    weights_of_shots = np.concatenate([weights_of_repeated, weights[n_repeated:]])
+    weights_of_repeated = np.repeat(sample_weight[:n_repeated] / n_repeats, n_repeats)
+    weights_of_shots = np.concatenate([weights_of_repeated, sample_weight[n_repeated:]])
     columns = shots[:, is_live]
     if constant:
         columns = np.column_stack([np.ones(len(shots)), columns])
-    no_targets = np.empty((len(shots), 0))
+    no_functions = np.empty((len(shots), 0))
     weighted_columns = columns * np.sqrt(weights_of_shots)[:, None]
-    space = span(summarise(weighted_columns, no_targets, constant))
+    space = span(summarise(weighted_columns, no_functions, constant))
 
     # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets
     # them back.
     z = (shots[:, is_live] - space.mean) @ space.whitening
-    covariance = (z.T * weights_of_shots) @ z / weights.sum()
+    covariance = (z.T * weights_of_shots) @ z / sample_weight.sum()
     second_round = np.linalg.inv(np.linalg.cholesky(covariance)).T
     z = z @ second_round
-    scaled_weights = np.zeros((n_readouts, z.shape[1]))
-    scaled_weights[is_live] = space.whitening @ second_round
+    scaled_readout_weights = np.zeros((n_readouts, z.shape[1]))
+    scaled_readout_weights[is_live] = space.whitening @ second_round
     shift[is_live] = shift[is_live] + space.mean
 
     n_shots = n_repeated * n_repeats
-    root_weights = np.sqrt(weights)[:, None, None]
+    root_weights = np.sqrt(sample_weight)[:, None, None]
     return Whitened(
         repeated=root_weights[:n_repeated] * z[:n_shots].reshape(n_repeated, n_repeats, -1),
         single=root_weights[n_repeated:] * z[n_shots:, None],
-        weights=weights,
-        scaled_weights=scaled_weights,
+        sample_weight=sample_weight,
+        scaled_readout_weights=scaled_readout_weights,
         exponent=exponent,
         mean=np.ldexp(shift, exponent),
         is_live=is_live,

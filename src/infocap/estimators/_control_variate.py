@@ -73,6 +73,8 @@ def control_variate(
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     false_discovery_rate
         The share of the declared capacities that may be false, on average.
     fit
@@ -88,7 +90,7 @@ def control_variate(
     """
     require_probability("false_discovery_rate", false_discovery_rate)
     require_one_of("fit", fit, ("auto", "least-squares", "none"))
-    if evidence.basis.memory and fit != "none":
+    if evidence.basis.of_sequences and fit != "none":
         estimate = estimate_sequence(evidence, false_discovery_rate)
         if estimate is not None:
             return estimate
@@ -162,7 +164,7 @@ def _total_error(
     margins.
     """
     totals = passes.jackknife_totals
-    if evidence.basis.memory:  # groups are stretches of a sequence
+    if evidence.basis.of_sequences:  # groups are stretches of a sequence
         jackknife = jackknife_error_of_stretches(totals)
     else:
         n_groups = len(totals)
@@ -178,7 +180,7 @@ def _total_error(
 
 def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float) -> Iterator[Check]:
     """Yield a check for each reason why the errors may be larger than the error bars."""
-    if evidence.basis.memory:
+    if evidence.basis.of_sequences:
         yield from short_stretches(evidence)
     yield from _few_samples_for_functions(evidence, passes)
     yield from _few_samples_for_readouts(evidence, passes)
@@ -275,7 +277,7 @@ def _single_net(evidence: Evidence, error: float) -> Iterator[Check]:
 
 
 def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
-    """Return the memory beside the passes: matrices and values of the controls, sums y e'."""
+    """Return the memory besides the passes: matrices and values of the controls, sums y e'."""
     n_controls = max_controls(n_samples, n_terms)
     n_matrices = 2 * (len(RIDGE_PENALTIES_WITH_PRIOR) + n_threads)
     n_functions = MAX_SUMS_BYTES // (8 * N_GROUPS * n_columns)
@@ -285,7 +287,7 @@ def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_thread
 
 
 def control_variate_work(n_samples: int, n_columns: int, n_terms: int) -> float:
-    """Return the operations beside the first pass: sums of the controls, fits, the second pass."""
+    """Return the operations besides the first pass: sums of the controls, fits, the second pass."""
     n_controls = max_controls(n_samples, n_terms)
     factorisation = n_controls**3 / 3
     solution = 2.0 * n_controls * (n_controls + N_HELDOUT_ROWS) * n_columns

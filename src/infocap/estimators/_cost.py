@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._formatting import memory_size
 from .._threads import all_cores
 from ..basis import ProductBasis
 from ..diagnostics import FUNCTIONS, LONGEST, SHORT
@@ -41,9 +42,10 @@ MEMORY_PATTERN = r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?"
 # Arrays of (readouts, functions) that stay: summaries of the whole and of both halves, and
 # coordinates that are computed from them.
 N_LASTING_ARRAYS = 6
-# The same for each thread: two sums that wait to be added, one under way, and its ingredients.
+# Arrays of (readouts, functions) for each thread: two sums that wait to be added, one under way,
+# and its ingredients.
 N_ARRAYS_PER_THREAD = 6
-# The summaries alone, in the forecast of `infocap plan`.
+# Arrays of (readouts, functions) in the forecast of `infocap plan`: the summaries alone.
 N_SUMMARY_ARRAYS = 4
 # Copies of a block of readouts: as read, as numbers, as prepared, and what is computed from it.
 N_BLOCK_COPIES = 5
@@ -62,10 +64,16 @@ N_COPIES_OF_REPEATS = 6
 CHECK_BYTES_PER_NUMBER = 12.0
 
 
-def forecast_cost(
-    basis: ProductBasis, n_samples: int, n_columns: int, method: Method
-) -> tuple[float, float]:
-    """Return the seconds on a slow machine and the bytes that an estimation takes at most.
+@dataclass(frozen=True)
+class Cost:
+    """What an estimation takes at most."""
+
+    seconds: float  # on a slow machine
+    n_bytes: float  # of memory, besides the data
+
+
+def forecast_cost(basis: ProductBasis, n_samples: int, n_columns: int, method: Method) -> Cost:
+    """Return the time and the memory that an estimation takes at most.
 
     Parameters
     ----------
@@ -88,7 +96,7 @@ def forecast_cost(
     # Sums of products take two operations for each product; three times that is on the safe side.
     n_operations = 3 * 2.0 * n_samples * n_columns * (n_columns + n_terms)
     n_operations += method.extra_work(n_samples, n_columns, n_terms)
-    return n_operations / MIN_FLOPS_PER_SECOND, n_bytes
+    return Cost(n_operations / MIN_FLOPS_PER_SECOND, n_bytes)
 
 
 def parse_memory_limit(memory_limit: Any) -> int:
@@ -136,7 +144,7 @@ class _MemoryNeeds:
         return rows_per_block(self.samples.n_samples, self.n_columns)
 
     @property
-    def chunks(self) -> float:
+    def min_chunk_bytes(self) -> float:
         """Bytes of the smallest chunks of rows that are read from files."""
         if self.samples.in_memory:
             return 0.0
@@ -144,7 +152,7 @@ class _MemoryNeeds:
         return float(N_CHUNKS * self.block_rows * row_bytes)
 
     @property
-    def values_per_row(self) -> float:
+    def row_values_bytes(self) -> float:
         """Bytes of what belongs to each row and stays in memory."""
         samples = self.samples
         n_bytes = 0.0
@@ -159,7 +167,7 @@ class _MemoryNeeds:
         return n_bytes
 
     @property
-    def checks(self) -> float:
+    def check_bytes(self) -> float:
         """Bytes that the data checks take, after the passes over the rows."""
         n_rows = min(LONGEST if self.samples.in_memory else SHORT, self.samples.n_samples)
         return CHECK_BYTES_PER_NUMBER * n_rows * (self.n_columns + FUNCTIONS)
@@ -175,9 +183,9 @@ class _MemoryNeeds:
         if self.method is not None:
             n_samples = self.samples.n_samples
             method_bytes = self.method.extra_bytes(n_samples, self.n_columns, n_terms, n_threads)
-        bytes_of_passes = n_threads * thread_bytes + self.chunks + method_bytes
-        lasting_bytes = N_LASTING_ARRAYS * array_bytes + self.values_per_row
-        return lasting_bytes + max(bytes_of_passes, self.checks)
+        bytes_of_passes = n_threads * thread_bytes + self.min_chunk_bytes + method_bytes
+        lasting_bytes = N_LASTING_ARRAYS * array_bytes + self.row_values_bytes
+        return lasting_bytes + max(bytes_of_passes, self.check_bytes)
 
 
 def fit_into_memory(
@@ -207,7 +215,7 @@ def fit_into_memory(
         raise _too_little_memory(needs, memory_limit, max_threads if is_thread_pool else 1)
 
     # `needs` counts the smallest chunks; what is left over makes them longer.
-    bytes_for_chunks = memory_limit - needs.total(n_threads, n_terms) + needs.chunks
+    bytes_for_chunks = memory_limit - needs.total(n_threads, n_terms) + needs.min_chunk_bytes
     n_readers = n_threads if is_thread_pool else 1
     chunk_bytes = min(bytes_for_chunks / (N_CHUNKS * n_readers), MAX_CHUNK_BYTES)
     return replace(engine, chunk_bytes=int(chunk_bytes), threads=n_threads)
@@ -226,7 +234,7 @@ def _too_little_memory(needs: _MemoryNeeds, memory_limit: int, n_threads: int) -
             "`max_interactions` or `index_set='hyperbolic'`, or allow that much memory"
         )
     return ParameterError(
-        f"`memory_limit={memory_limit / 1e6:,.0f} MB` is too little for {needs.n_columns} readouts "
-        f"and {n_terms:,} functions, which take {needs.total(n_threads, n_terms) / 1e6:,.0f} MB; "
+        f"`memory_limit={memory_size(memory_limit)}` is too little for {needs.n_columns} readouts "
+        f"and {n_terms:,} functions, which take {memory_size(needs.total(n_threads, n_terms))}; "
         f"{advice}."
     )

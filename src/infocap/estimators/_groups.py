@@ -58,7 +58,7 @@ def count_independent_groups(samples: Samples, engine: Engine) -> int:
     """
     n = samples.n_samples
     max_groups = max(n // MIN_SAMPLES_PER_GROUP, 2)
-    if samples.basis.memory:
+    if samples.basis.of_sequences:
         return min(N_STRETCHES, max_groups)
     column = _first_continuous_input(samples.basis)
     if column is None or n < MIN_BLOCKS * MIN_SAMPLES_PER_BLOCK:

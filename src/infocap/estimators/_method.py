@@ -23,7 +23,7 @@ class Estimate:
     threshold
         The value that a capacity must exceed to be told from zero, (terms,).
     standard_error, p_value
-        Of every capacity, (terms,).
+        The standard error and the p-value of every capacity, (terms,).
     total, total_standard_error
         The total capacity; the sum of `capacity` where `total` is None.
     checks

@@ -16,7 +16,8 @@ _PAPER = (
     "Information Processing Capacity of Stationary Physical Systems (2026)"
 )
 
-# The method of `estimate` where none is named.
+# The method of `estimate` where none is named. The signatures of `estimate`, `probe` and `sweep`
+# repeat this name, so that it can be read there.
 DEFAULT_METHOD = "control-variate"
 
 _ALL_METHODS = (

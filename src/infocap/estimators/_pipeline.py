@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from .._arrays import to_numpy
+from .._files import MAX_MEMORY_FRACTION
 from .._files import available_memory as machine_memory
+from .._formatting import join_names, memory_size
 from .._threads import all_cores
-from .._validation import require_boolean, require_one_of
+from .._validation import did_you_mean, require_boolean, require_one_of
 from ..basis import ProductBasis
 from ..diagnostics import Case, mistakes, run_checks
 from ..dimension import Repeats, from_repeats
@@ -35,13 +36,11 @@ from ..typing import ArrayLike, Floats, Integers
 from ._cost import MIN_FLOPS_PER_SECOND, fit_into_memory, make_engine
 from ._evidence import Evidence, gather
 from ._method import Estimate, Estimator, Method
-from ._methods import METHODS
+from ._methods import DEFAULT_METHOD, METHODS
 
 # Days that an estimation may take on a slow machine. If it would take longer, the basis was
 # probably chosen too large by mistake.
 MAX_DAYS = 2.0
-# Fraction of the machine's memory that a job may take; beyond it the machine would begin to swap.
-MAX_FRACTION_OF_MACHINE_MEMORY = 0.8
 # Arrays of a number for every readout and function that a job has at a time at least.
 N_LARGE_ARRAYS = 4
 # Bytes to count for the indices of each function.
@@ -189,11 +188,11 @@ def _refuse_impossible_job(samples: Samples) -> None:
     n_days = 2.0 * n * k * n_terms / flops_per_second / SECONDS_PER_DAY
     too_large = False
     if n_bytes > BYTES_ON_ANY_MACHINE:
-        too_large = n_bytes > MAX_FRACTION_OF_MACHINE_MEMORY * machine_memory()
+        too_large = n_bytes > MAX_MEMORY_FRACTION * machine_memory()
     if too_large or n_days > MAX_DAYS:
         raise ParameterError(
             f"the basis has {n_terms:,} functions: with {k} readouts and {n:,} samples that takes "
-            f"about {n_bytes / 1e9:,.1f} GB of memory and up to {n_days:,.1f} days; lower the "
+            f"about {memory_size(n_bytes)} of memory and up to {n_days:,.1f} days; lower the "
             "degree, or cut with `max_interactions` or `index_set='hyperbolic'`."
         )
 
@@ -230,7 +229,7 @@ def _refuse_too_few_samples(evidence: Evidence) -> None:
 
 def conclude(
     evidence: Evidence,
-    method: str | Estimator = "control-variate",
+    method: str | Estimator = DEFAULT_METHOD,
     method_options: Mapping[str, Any] | None = None,
 ) -> CapacityResult:
     """Run one method on the evidence, run the checks, and return capacities and checks as a result.
@@ -336,11 +335,10 @@ def _refuse_unknown_options(method: Method, options: dict[str, Any]) -> None:
             raise ParameterError(
                 f"method {method.name!r} has no option {unknown[0]!r}; it has no options."
             ) from None
-        nearest = get_close_matches(unknown[0], names, n=1)
-        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        options_in_words = join_names([repr(name) for name in names])
         raise ParameterError(
-            f"method {method.name!r} has no option {unknown[0]!r}; "
-            f"its options are {', '.join(map(repr, names))}.{hint}"
+            f"method {method.name!r} has no option {unknown[0]!r}; its options are "
+            f"{options_in_words}{did_you_mean(unknown[0], names)}"
         ) from None
 
 
@@ -353,13 +351,15 @@ def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> 
     capacity = estimate.capacity
     if capacity.shape != evidence.raw.shape:
         raise ParameterError(
-            f"the method gave {capacity.shape} capacities for {len(evidence.raw)} functions."
+            f"the method gave capacities of shape {capacity.shape}; it must return one for each of "
+            f"the {len(evidence.raw)} functions."
         )
     finite = np.isfinite(capacity)
     if not finite.all():
         label = evidence.basis.label(int(np.argmin(finite)))
         raise ParameterError(
-            f"the method gave a capacity that is not a finite number, for {label}."
+            f"the method gave a capacity that is not a finite number, for {label}; it must return "
+            "finite numbers."
         )
     return estimate
 
@@ -395,7 +395,7 @@ def _analyse_repeats(samples: Samples) -> tuple[Repeats | None, Integers | None]
     options: dict[str, Any] = {"measured_once": measured_once}
     weights = samples.sample_weight(0, samples.n_samples)
     if weights is not None:
-        options["weights"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
+        options["sample_weight"] = np.concatenate([weights[is_repeated], weights[~is_repeated]])
     with warnings.catch_warnings():
         # Its warnings are among its checks, which `run_checks` passes on to the result.
         warnings.simplefilter("ignore", DataWarning)

@@ -62,7 +62,7 @@ class ResidualSums(AddableSums):
 
 @dataclass(frozen=True, eq=False)
 class SecondPassJob:
-    """The arguments of `residual_sums` beside the rows.
+    """The arguments of `residual_sums` apart from the rows.
 
     They are one object, which other processes can receive.
     """
@@ -78,7 +78,7 @@ class SecondPassJob:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _ResidualRows:
     """Some rows of one group: values of functions, readouts and residuals."""
 
     phi: Any  # all controls, (controls, rows)
@@ -88,9 +88,9 @@ class _Rows:
     e: Any  # residuals in a fit without each row, (rows, rank)
     e_for_errors: Any  # the same with smaller margins, for error bars
 
-    def slice_rows(self, start: int, stop: int) -> _Rows:
+    def slice_rows(self, start: int, stop: int) -> _ResidualRows:
         """Return the rows `start` to `stop` of these."""
-        return _Rows(
+        return _ResidualRows(
             phi=self.phi[:, start:stop],
             reported_controls=self.reported_controls[:, start:stop],
             y=self.y[:, start:stop],
@@ -132,7 +132,7 @@ def _groups_of(piece: Piece, edges: Integers) -> Iterator[tuple[int, int, int]]:
         yield group, int(cuts[group]), int(cuts[group + 1])
 
 
-def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _Rows:
+def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _ResidualRows:
     """Return the values of a piece, and the residual of each row in a fit without that row."""
     phi = piece.phi
     z = piece.z
@@ -155,7 +155,7 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
         y = phi[:0, :]
     else:
         y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
-    return _Rows(
+    return _ResidualRows(
         phi=phi,
         reported_controls=rows_at(phi, job.positions),
         y=y,
@@ -165,7 +165,7 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
     )
 
 
-def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
+def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> ResidualSums:
     """Return the sums over a few rows of one group."""
     z = rows.z
     e = rows.e
@@ -204,14 +204,14 @@ def _sum_rows(rows: _Rows, job: SecondPassJob, n_total: int) -> ResidualSums:
     )
 
 
-def _sum_bias_constant(rows: _Rows, a: Any) -> Any:
+def _sum_bias_constant(rows: _ResidualRows, a: Any) -> Any:
     """Return the sum of a y² of every function of the job's basis, or of the reported controls."""
     y = rows.y if rows.y.shape[0] else rows.reported_controls
     sums = [y[tile, :] ** 2 @ a for tile in _tiles_of_functions(y)]
     return array_namespace(y).concat(sums)
 
 
-def _sum_influence(rows: _Rows, readout_weights: Any) -> Any:
+def _sum_influence(rows: _ResidualRows, readout_weights: Any) -> Any:
     """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls).
 
     Here rho = y - z·W is what the readouts leave of the function y.

@@ -45,6 +45,8 @@ def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     jackknife
         The number of blocks for error bars, such as 16; 0 for none.
 
@@ -66,6 +68,8 @@ def threshold_richardson(
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     bound
         ``"cauchy-schwarz"`` is the paper's, sqrt(S_N E[y^4]) / N. ``"data"`` is the quantity that
         it bounds, mean(leverage y²) / N, estimated from the data: for heavy-tailed inputs, where
@@ -103,6 +107,8 @@ def richardson_threshold(
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     refined
         Use all negative values instead of the smallest, a single number that fluctuates. They are
         taken for the lower half of a normal distribution, whose width in units of sqrt(E[y^4]) is
@@ -142,6 +148,8 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, jackknife: int = 0) -> Estimate
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     p
         The level of the rule.
     jackknife
@@ -175,6 +183,8 @@ def surrogate(
 
     Parameters
     ----------
+    evidence
+        What `gather_evidence` returned.
     n_surrogates
         The number of shuffles.
     seed

@@ -124,7 +124,7 @@ def _pass_for_functions(
 
     bias = _bias(whole, reported.first_whitening, n)
     variance = _variance(to_numpy(whole.influence), bias, residual_covariance, n)
-    if evidence.basis.memory:
+    if evidence.basis.of_sequences:
         bias, serial_variance = _serial_bias_and_variance(groups, whole, reported)
         widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
         variance = np.maximum(variance, widening * serial_variance)

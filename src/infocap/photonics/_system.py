@@ -382,7 +382,7 @@ class FibreSystem:
             u = np.asarray(u)
         if u.ndim != 2 or u.shape[1] != self.n_inputs or u.shape[0] == 0:
             raise DataError(
-                f"u has shape {tuple(u.shape)}; this system wants (samples, {self.n_inputs})."
+                f"u has shape {tuple(u.shape)}; this system needs (samples, {self.n_inputs})."
             )
         if isinstance(u, np.ndarray) and u.dtype.kind not in "fiub":
             raise DataError(f"u holds {u.dtype}; give real numbers between -1 and 1.")

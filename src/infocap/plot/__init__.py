@@ -11,9 +11,8 @@ from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE, save, width
 from ._capacity import DEGREE_BAR_WIDTH as DEGREE_BAR_WIDTH
 from ._capacity import KIND_NAMES as KIND_NAMES
 from ._capacity import capacity_by_kind as capacity_by_kind
-from ._capacity import errors_by_degree as errors_by_degree
-from ._style import DOUBT as DOUBT
 from ._style import MM_PER_INCH as MM_PER_INCH
+from ._style import UNRELIABLE_COLOUR as UNRELIABLE_COLOUR
 from ._style import axes_in_style as axes_in_style
 from ._style import degree_axis as degree_axis
 from ._style import package_style as package_style

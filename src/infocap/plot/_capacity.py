@@ -10,17 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
 from .._formatting import name_and_unit, positive_or_bound, rounded, short
-from ..result import CapacityResult, sum_over
+from ..result import CapacityResult, errors_by_degree
 from ..typing import Floats
 from ._style import (
     COLOURS,
     CONSTANT_COLOUR,
-    DOUBT,
     ERROR_BARS,
     GREY,
     MIN_FONT_SIZE,
+    UNRELIABLE_COLOUR,
     axes_in_style,
     degree_axis,
+    degree_axis_length,
     lay_out,
     size_in_points,
     stacked_bars,
@@ -52,8 +53,20 @@ MAX_LEGEND_WIDTH = 1.2
 TITLE_PAD = 6.0
 TITLE_PAD_OVER_LEGEND = 16.0
 TITLE_PAD_OVER_TWO_ROWS = 28.0
+# Size of the sums above bars, over the usual font size.
+SUM_FONT_SCALE = 0.85
+# Share of the distance between two degrees that a sum may take before it is written upright.
+MAX_SHARE_OF_PLACE = 0.95
+# Height of a line of text over its font size.
+LINE_HEIGHT = 1.2
+# Distance in points between a bar and its sum, and between the sum and the end of the axes.
+GAP_AROUND_SUM = 2.0
 # Share of the height of the axes that upright sums may take.
 MAX_SHARE_OF_SUMS = 0.4
+# Share of the height that bars under the circle with the total have at least.
+MIN_FREE_SHARE = 0.1
+# The axis of capacities ends here at least, so that it has a length where all are zero.
+MIN_AXIS_END = 1e-3
 # Share of the height that stays free above bars without sums.
 MIN_SHARE_ABOVE_BARS = 0.04
 
@@ -189,11 +202,11 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
             diameter = _draw_total(ax, result, title_pad=pad)
             # Bars under the circle end below it.
             axes_width, axes_height = size_in_points(ax)
-            n_covered = diameter * (len(degrees) + 0.2) / axes_width
+            n_covered = diameter * degree_axis_length(len(degrees)) / axes_width
             is_covered = degrees > degrees[-1] - n_covered
-            free_share = max(1 - share_above - diameter / axes_height, 0.1)
+            free_share = max(1 - share_above - diameter / axes_height, MIN_FREE_SHARE)
             axis_end = max(axis_end, tops[is_covered].max(initial=0.0) / free_share)
-        ax.set_ylim(0, max(axis_end, 1e-3))
+        ax.set_ylim(0, max(axis_end, MIN_AXIS_END))
     return ax
 
 
@@ -224,29 +237,27 @@ def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
     """
     texts = [positive_or_bound(value, 2) if value else "0" for value in sums]
     axes_width, axes_height = size_in_points(ax)
-    font_size = 0.85 * mpl.rcParams["font.size"]
-    space = axes_width / (len(sums) + 0.2)
-    # Lengths in units of the font size.
-    text_length = DIGIT_WIDTH * max(map(len, texts))
-    line_height = 1.2
-    is_upright = text_length * font_size > 0.95 * space
+    font_size = SUM_FONT_SCALE * mpl.rcParams["font.size"]
+    place_width = axes_width / degree_axis_length(len(sums))
+    text_length = DIGIT_WIDTH * max(map(len, texts))  # over the font size
+    is_upright = text_length * font_size > MAX_SHARE_OF_PLACE * place_width
     if is_upright:
-        font_size = min(font_size, space / line_height)
+        font_size = min(font_size, place_width / LINE_HEIGHT)
     if font_size < MIN_FONT_SIZE:
         return MIN_SHARE_ABOVE_BARS
     for degree, text in enumerate(texts):
         ax.annotate(
             text,
             (degree, tops[degree]),
-            (0, 2),
+            (0, GAP_AROUND_SUM),
             textcoords="offset points",
             ha="center",
             va="bottom",
             fontsize=font_size,
             rotation=90 if is_upright else 0,
         )
-    height = text_length if is_upright else line_height
-    return min((4 + font_size * height) / axes_height, MAX_SHARE_OF_SUMS)
+    height = font_size * (text_length if is_upright else LINE_HEIGHT)
+    return min((height + 2 * GAP_AROUND_SUM) / axes_height, MAX_SHARE_OF_SUMS)
 
 
 def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
@@ -255,22 +266,6 @@ def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
     table.insert(0, "0", 0.0)
     table.loc[0, ["0", "1"]] = [table.loc[0, "1"], 0.0]
     return table
-
-
-def errors_by_degree(result: CapacityResult) -> Floats | None:
-    """Return the standard error of the capacity of each degree; None where the method gives none.
-
-    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
-    others count as independent.
-    """
-    basis = result.basis
-    n_degrees = basis.max_degree + 1
-    if result.standard_error is None:
-        return None
-    if basis.memory:
-        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
-        return np.array([degree_sum.standard_error for degree_sum in sums])
-    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
 
 
 def _draw_total(
@@ -285,9 +280,9 @@ def _draw_total(
     font_size = mpl.rcParams["font.size"]
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
-        line: Any = {"edgecolor": DOUBT, "linestyle": "--", "linewidth": 1.2}
+        line: Any = {"edgecolor": UNRELIABLE_COLOUR, "linestyle": "--", "linewidth": 1.2}
         reason = unreliable_total(ax, result)
-        ax.set_title(reason, color=DOUBT, fontsize=font_size, pad=title_pad)
+        ax.set_title(reason, color=UNRELIABLE_COLOUR, fontsize=font_size, pad=title_pad)
     else:
         total = short(result.total, result.maximum)
         line = {"edgecolor": "black", "linewidth": 0.8}

@@ -1,4 +1,4 @@
-"""What a run shows beside capacities: growth with the number of samples, factors and drift."""
+"""What a run shows besides capacities: growth with the number of samples, factors and drift."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,14 @@ from ..errors import ParameterError
 from ..recording import Recording
 from ..result import CapacityResult, Factors
 from ..typing import Floats
-from ._style import COLOURS, COMPARISON_COLOUR, DOUBLE_MM, DOUBT, axes_in_style, unreliable_total
+from ._style import (
+    COLOURS,
+    COMPARISON_COLOUR,
+    DOUBLE_MM,
+    UNRELIABLE_COLOUR,
+    axes_in_style,
+    unreliable_total,
+)
 
 # Points of a curve that get a marker; more would merge into a thick line.
 MAX_MARKERS = 100
@@ -57,7 +64,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     curve = result.growth
     if curve is None:
         raise ParameterError(
-            "no growth with the number of samples; infocap.estimate(recording, basis) follows it."
+            "the result has no growth with the number of samples; infocap.estimate(recording, "
+            "basis=basis) follows it for a recording in memory that is no sequence."
         )
     n_samples = np.array(curve.n_samples)
     totals = np.array(curve.total)
@@ -97,7 +105,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_ylim(0, 1.08 * max(result.maximum, float(totals.max())))
         reason = unreliable_total(ax, result) if result.unreliable else None
         legend = ax.legend(title=reason, **LEGEND_ABOVE)
-        legend.get_title().set_color(DOUBT)
+        legend.get_title().set_color(UNRELIABLE_COLOUR)
     return ax
 
 
@@ -369,8 +377,8 @@ def _term_positions(terms: Sequence[int | str], labels: Sequence[str]) -> list[i
         position = labels.index(term) if term in labels else term
         if position not in range(len(labels)):
             raise ParameterError(
-                f"`terms` has {term!r}; functions are 0 to {len(labels) - 1}, "
-                f"such as {labels[-1]!r}."
+                f"`terms` has {term!r}, which is no function of the basis; give numbers from 0 to "
+                f"{len(labels) - 1}, or labels such as {labels[-1]!r}."
             )
         positions.append(int(position))
     return positions

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from .._validation import require_whole_number
-from ..basis import FUNCTION, INPUT, DelayedBasis
+from ..basis import FUNCTION, INPUT
 from ..errors import ParameterError
 from ..result import CapacityResult
 from ..typing import Floats
@@ -46,7 +46,9 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     >>> infocap.plot.memory_function(result).get_xlabel()
     'delay'
     """
-    basis = _delayed_basis(result, input)
+    basis = result.delayed_basis
+    if require_whole_number("input", input, 1) > basis.n_inputs:
+        raise ParameterError(f"`input={input}` is above {basis.n_inputs}, the number of inputs.")
     family = basis.families[input - 1]
     input_name = basis.names[input - 1]
     first_factors = basis.factors[:, 0]
@@ -79,19 +81,6 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
     return ax
-
-
-def _delayed_basis(result: CapacityResult, input: int) -> DelayedBasis:  # noqa: A002
-    """Return the basis of a result of delayed inputs; refuse others, and inputs that it has not."""
-    basis = result.basis
-    if not isinstance(basis, DelayedBasis):
-        raise ParameterError(
-            "this result is not about delayed inputs; estimate with a basis from "
-            "delayed_basis(...)."
-        )
-    if require_whole_number("input", input, 1) > basis.n_inputs:
-        raise ParameterError(f"`input={input}` is above {basis.n_inputs}, the number of inputs.")
-    return basis
 
 
 def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:

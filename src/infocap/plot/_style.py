@@ -41,10 +41,12 @@ COLOURS = (
     "#D55E00",  # red
     "#000000",
 )
-# Numbers that cannot be trusted.
-DOUBT = COLOURS[5]
+# Numbers that are unreliable.
+UNRELIABLE_COLOUR = COLOURS[5]
 # The constant function, which any device with an offset computes, has none of the colours.
 CONSTANT_COLOUR = "#8e979f"
+# Distance from the first and the last degree to the ends of their axis, in degrees.
+DEGREE_AXIS_MARGIN = 0.6
 # Cells of a matrix that are not in the basis.
 GREY = "#d0d0d0"
 # Lines with which others are compared.
@@ -192,9 +194,14 @@ def stacked_bars(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: f
     return sums
 
 
+def degree_axis_length(n_degrees: int) -> float:
+    """Return the length of the axis of so many degrees, in distances from degree to degree."""
+    return n_degrees - 1 + 2 * DEGREE_AXIS_MARGIN
+
+
 def degree_axis(ax: Axes, degrees: Integers) -> None:
     """Write the total degrees under groups of bars, as many as fit."""
     ticks = degrees[degrees % tick_step(ax, len(degrees)) == 0]
-    limits = (degrees[0] - 0.6, degrees[-1] + 0.6)
+    limits = (degrees[0] - DEGREE_AXIS_MARGIN, degrees[-1] + DEGREE_AXIS_MARGIN)
     ax.set(xticks=ticks, xlim=limits, xlabel="total degree")
     ax.tick_params(axis="x", length=0)

@@ -4,7 +4,7 @@ from ._recording import Recording
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._assemble import Rows as Rows
+from ._assemble import Measurements as Measurements
 from ._assemble import assemble_recording as assemble_recording
 from ._assemble import integer_index as integer_index
 from ._recording import ARRAY_DIMENSIONS as ARRAY_DIMENSIONS

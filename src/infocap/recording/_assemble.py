@@ -18,8 +18,8 @@ MAX_EXACT_FLOAT = 2**53
 
 
 @dataclass
-class Rows:
-    """Measurements in any order, one per row; what a file does not tell is None or empty.
+class Measurements:
+    """Many measurements in any order, one per row; what a file does not tell is None or empty.
 
     The fields of the same names in `Recording` say what they hold.
 
@@ -63,7 +63,7 @@ class Rows:
         )
 
 
-def assemble_recording(rows: Rows) -> Recording:
+def assemble_recording(rows: Measurements) -> Recording:
     """Sort rows into a recording in design order: samples, their repeats, noise and references.
 
     From each row the latest row with the source off is subtracted, or the first of them where none
@@ -138,7 +138,7 @@ def _without_dark_level(x: Floats, index: Integers, time: Floats) -> Floats:
     return np.subtract(x, dark_levels, dtype=np.result_type(x, np.float32))
 
 
-def _refuse_moved_inputs(rows: Rows, first: Integers, second: Integers) -> None:
+def _refuse_moved_inputs(rows: Measurements, first: Integers, second: Integers) -> None:
     """Refuse two rows of one point of the design at different inputs.
 
     A repeat may leave its inputs open.

@@ -12,6 +12,7 @@ import numpy as np
 from .._formatting import html_for_notebook, one_line
 from .._validation import require_one_of
 from ..basis import find_families
+from ..designs import steps_per_run
 from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 
@@ -117,7 +118,10 @@ class Recording:
             n_names = len(getattr(self, columns.field))
             size = sizes.get(columns.dimension, 0)
             if n_names not in (0, size):
-                raise DataError(f"{columns.field} has {n_names} names for {size} {columns.things}.")
+                raise DataError(
+                    f"{columns.field} has {n_names} names for {size} {columns.things}; give one "
+                    "name for each, or none."
+                )
 
     def _sizes_of_dimensions(self) -> dict[str, int]:
         """Return the length of every dimension; arrays that disagree are refused."""
@@ -171,12 +175,15 @@ class Recording:
         """
         index = np.asarray(self.design_index)
         steps = np.diff(index)
-        begins = steps != steps.min(initial=len(index))
+        # Inside a run the index rises by the same number from row to row, which is 1 unless rows
+        # were left out regularly; a gap is larger.
+        usual_step = steps.min(initial=len(index))
+        begins = steps != usual_step
         if "runs" in self.metadata:
             begins |= np.isin(index[1:], self.metadata["runs"])
         elif self.washout is not None:
-            samples_per_run = -(-self.plan["n_samples"] // self.plan["runs"])
-            begins |= index[1:] % (self.washout + samples_per_run) == 0
+            n_steps = steps_per_run(self.plan["n_samples"], self.plan["runs"], self.washout)
+            begins |= index[1:] % n_steps == 0
         edges = [0, *(np.flatnonzero(begins) + 1).tolist(), len(index)]
         return [slice(start, stop) for start, stop in pairwise(edges)]
 

@@ -12,7 +12,7 @@ from .._formatting import one_line
 from .._hdf5 import COMPLEX_PARTS
 from .._version import __version__
 from ..errors import DataError, ParameterError
-from ._assemble import Rows
+from ._assemble import Measurements
 from ._recording import (
     ARRAY_DIMENSIONS,
     NAMED_COLUMNS,
@@ -42,19 +42,19 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     encoding: dict[str, Any] = {}
     for name, values in _arrays(recording).items():
         dimensions = ARRAY_DIMENSIONS[name]
-        attributes = {}
+        array_attributes = {}
         if name in UNIT_FIELDS:
-            attributes["units"] = getattr(recording, UNIT_FIELDS[name])
+            array_attributes["units"] = getattr(recording, UNIT_FIELDS[name])
         if values.dtype.kind == "c":  # NetCDF has no complex numbers
             values = np.stack([values.real, values.imag], axis=-1)
             dimensions = (*dimensions, "part")
-            attributes["parts"] = COMPLEX_PARTS
-        variables[name] = (dimensions, values, attributes)
+            array_attributes["parts"] = COMPLEX_PARTS
+        variables[name] = (dimensions, values, array_attributes)
         encoding[name] = {"_FillValue": None}  # no number stands for a missing value
         if values.size:
-            rows = NETCDF_CHUNK_BYTES * len(values) // values.nbytes
-            rows = min(len(values), max(1, rows))
-            encoding[name] |= {"chunksizes": (rows, *values.shape[1:]), "fletcher32": True}
+            rows_in_chunk_bytes = NETCDF_CHUNK_BYTES * len(values) // values.nbytes
+            n_rows = min(len(values), max(1, rows_in_chunk_bytes))
+            encoding[name] |= {"chunksizes": (n_rows, *values.shape[1:]), "fletcher32": True}
 
     # Metadata and checks are variables, because attributes have a largest size.
     checks = [check.to_dict() for check in recording.checks]
@@ -103,7 +103,7 @@ def _save_table(recording: Recording, path: Path) -> None:
             table.to_csv(file, index=False, header=number == 0)
 
 
-def _blocks_of_rows(recording: Recording, path: Path) -> Iterator[Rows]:
+def _blocks_of_rows(recording: Recording, path: Path) -> Iterator[Measurements]:
     """Yield the rows of the samples, of their repeats, of the noise and of the references."""
     arrays = _arrays(recording)
     for name, values in arrays.items():
@@ -111,10 +111,10 @@ def _blocks_of_rows(recording: Recording, path: Path) -> Iterator[Rows]:
             arrays[name] = values.astype(np.result_type(values, np.float64))
     index = arrays["design_index"]
     inputs = arrays["inputs"]
-    yield Rows(path, u=inputs, x=arrays["readouts"], index=index, time=arrays.get("time"))
+    yield Measurements(path, u=inputs, x=arrays["readouts"], index=index, time=arrays.get("time"))
     if "repeats" in arrays:
         is_repeated = ~np.isnan(arrays["repeats"]).all(axis=1)
-        yield Rows(
+        yield Measurements(
             path,
             u=inputs[is_repeated],
             x=arrays["repeats"][is_repeated],
@@ -124,7 +124,7 @@ def _blocks_of_rows(recording: Recording, path: Path) -> Iterator[Rows]:
     for code, name in ((NOISE_CODE, "noise"), (REFERENCE_CODE, "reference")):
         if name in arrays:
             n_rows = len(arrays[name])
-            yield Rows(
+            yield Measurements(
                 path,
                 u=np.full((n_rows, inputs.shape[1]), np.nan),
                 x=arrays[name],

@@ -9,6 +9,7 @@ from ._files import is_result, load_result, saved_attributes
 from ._capacity_result import per_term as per_term
 from ._files import READABLE_SUFFIXES as READABLE_SUFFIXES
 from ._files import saved_metadata as saved_metadata
+from ._target import errors_by_degree as errors_by_degree
 from ._target import sum_over as sum_over
 
 __all__ = [

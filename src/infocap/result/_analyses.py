@@ -30,8 +30,8 @@ class Growth:
         columns = [self.n_samples, self.total]
         if self.standard_error is not None:
             columns.append(self.standard_error)
-        sound = _are_equally_long_numbers(*columns) and min(self.n_samples) > 0
-        _refuse_unless(sound, self)
+        is_valid = _are_equally_long_numbers(*columns) and min(self.n_samples) > 0
+        _refuse_invalid(is_valid, self)
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Factors:
         if self.problem is not None:
             return
         possible = range(1, len(self.values) + 1)
-        sound = _are_equally_long_numbers(self.values) and min(self.values) >= 0
-        _refuse_unless(sound and (self.n_factors is None or self.n_factors in possible), self)
+        is_valid = _are_equally_long_numbers(self.values) and min(self.values) >= 0
+        _refuse_invalid(is_valid and (self.n_factors is None or self.n_factors in possible), self)
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Drift:
     noise: float
 
     def __post_init__(self) -> None:
-        sound = _are_equally_long_numbers(self.time, self.distance)
-        _refuse_unless(sound and _are_equally_long_numbers((self.size, self.noise)), self)
+        is_valid = _are_equally_long_numbers(self.time, self.distance)
+        _refuse_invalid(is_valid and _are_equally_long_numbers((self.size, self.noise)), self)
 
 
 def _are_equally_long_numbers(*columns: Any) -> bool:
@@ -101,10 +101,11 @@ def _are_equally_long_numbers(*columns: Any) -> bool:
     return len(lengths) == 1 and 0 not in lengths
 
 
-def _refuse_unless(sound: bool, analysis: object) -> None:
+def _refuse_invalid(is_valid: bool, analysis: object) -> None:
     """Refuse an analysis whose numbers cannot be what they claim to be."""
-    if not sound:
+    if not is_valid:
         kind = type(analysis).__name__.lower()
         raise ParameterError(
-            f"{kind} makes no sense: {str(analysis)[:120]}; give columns of as many finite numbers."
+            f"{kind} makes no sense: {str(analysis)[:120]}; give columns of equal length that hold "
+            "finite numbers."
         )

@@ -36,7 +36,7 @@ class CapacityResult:
     raw
         The plain empirical capacities C_N, (terms,).
     standard_error, p_value, threshold
-        Of every capacity, (terms,); None where the method has none.
+        What belongs to every capacity, (terms,); None where the method has none.
     total, total_standard_error
         The total capacity and its standard error, which is None where the method has none.
     n_samples, n_readouts
@@ -65,7 +65,7 @@ class CapacityResult:
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
-        What `estimate` found in a recording beside capacities.
+        What `estimate` found in a recording besides capacities.
     metadata
         Where the data came from, as plain data.
 
@@ -204,7 +204,8 @@ class CapacityResult:
 
         if error is None:
             raise ParameterError(
-                f"method {self.method!r} gives no standard errors, so there is no interval."
+                f"method {self.method!r} gives no standard errors, so there is no interval; use "
+                "the default method, or `method_options=dict(jackknife=16)`."
             )
         level = require_probability("level", level)
         return ndtri(0.5 + level / 2) * error
@@ -239,7 +240,8 @@ class CapacityResult:
         return matrix
 
     @property
-    def _delayed_basis(self) -> DelayedBasis:
+    def delayed_basis(self) -> DelayedBasis:
+        """The basis of a result of delayed inputs; results of other inputs are refused."""
         if isinstance(self.basis, DelayedBasis):
             return self.basis
         raise ParameterError(
@@ -268,12 +270,12 @@ class CapacityResult:
     @property
     def memory_capacity(self) -> Capacity:
         """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
-        return sum_over(self, self._delayed_basis.degrees == 1)
+        return sum_over(self, self.delayed_basis.degrees == 1)
 
     @property
     def nonlinear_capacity(self) -> Capacity:
         """The sum of all unbiased capacities of degree 2 and more, with `standard_error`."""
-        return sum_over(self, self._delayed_basis.degrees > 1)
+        return sum_over(self, self.delayed_basis.degrees > 1)
 
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
         """Return the memory function: what each function of one delayed input has, by its delay.
@@ -289,7 +291,7 @@ class CapacityResult:
         """
         import pandas as pd
 
-        basis = self._delayed_basis
+        basis = self.delayed_basis
         first_factors = basis.factors[:, 0]
         input_of_first_factor = first_factors[:, INPUT] + 1
         of_degree = (basis.interactions == 1) & (basis.degrees == degree)
@@ -314,7 +316,7 @@ class CapacityResult:
         """
         import pandas as pd
 
-        delays = self._delayed_basis.largest_delays
+        delays = self.delayed_basis.largest_delays
         degrees = self.basis.degrees
         table = np.zeros((self.basis.memory + 1, self.basis.max_degree + 1))
         np.add.at(table, (delays, degrees), self.capacity)
@@ -332,7 +334,7 @@ class CapacityResult:
         input
             The number of the input, from 1 on.
         """
-        basis = self._delayed_basis
+        basis = self.delayed_basis
         is_of_input = basis.factors[:, :, INPUT] == input - 1
         is_empty = basis.factors[:, :, FUNCTION] == 0
         of_input_alone = np.all(is_of_input | is_empty, axis=1)
@@ -443,7 +445,7 @@ class CapacityResult:
         values = np.asarray(x, dtype=float)
         if values.ndim != 2 or values.shape[1] != len(weights):
             raise DataError(
-                f"x has shape {values.shape}; this result wants (samples, {len(weights)}) readouts."
+                f"x has shape {values.shape}; this result needs (samples, {len(weights)}) readouts."
             )
         return constant + values @ np.asarray(weights)
 

@@ -52,7 +52,8 @@ ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift
 FACTOR_VARIABLES = ("factor_input", "factor_delay", "factor_function")
 # The names of the coordinates from all samples and from both halves.
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
-# Arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions.
+# Arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions. A
+# frame is the orthonormal directions of the readouts along which coordinates are given.
 EXTRA_ARRAYS = {
     "residual_covariance": ("coordinates_frame", "other_frame"),
     "without_stretches": ("stretch", "term"),
@@ -256,7 +257,7 @@ def _refuse_other_formats(path: Path, attributes: dict[str, Any]) -> None:
 
 
 def saved_attributes(result: CapacityResult) -> dict[str, Any]:
-    """Return what a file says about a result beside its table; JSON knows all of it."""
+    """Return what a file says about a result besides its table; JSON knows all of it."""
     attributes = {
         "format": RESULT_FORMAT,
         "infocap_version": __version__,
@@ -286,10 +287,10 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
     columns = stored.columns
     arrays_by_term = [columns["capacity"], columns["raw"], *columns.values()]
     arrays_by_term += [coordinates.T for coordinates in stored.coordinates]
-    sound = stored.indices.ndim == 2
+    is_valid = stored.indices.ndim == 2
     for array in arrays_by_term:
-        sound = sound and len(array) == len(stored.indices) and array.dtype.kind == "f"
-    if not sound:
+        is_valid = is_valid and len(array) == len(stored.indices) and array.dtype.kind == "f"
+    if not is_valid:
         shapes = ", ".join(f"{array.dtype} {array.shape}" for array in arrays_by_term)
         raise ValueError(f"holds {shapes} for functions of index {stored.indices.shape}")
 

@@ -9,7 +9,7 @@ from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
 from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_stretches
-from ..typing import Floats, Target
+from ..typing import Booleans, Floats, Integers, Target
 
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
@@ -49,8 +49,10 @@ class Capacity(float):
         return with_error(float(self), self.standard_error)
 
 
-def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
+def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     """Return the sum of the unbiased capacities of chosen functions, with its standard error.
+
+    They are chosen by a mask or by their numbers.
 
     Stretches that were left out tell how far the sum scatters. Without them the squared error of
     the total is shared out as the squared errors of functions are.
@@ -65,6 +67,23 @@ def sum_over(result: "CapacityResult", chosen: Floats) -> Capacity:
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
     fraction = float(np.linalg.norm(result.standard_error[chosen])) / error_of_all
     return Capacity(value, fraction * result.total_standard_error, result.rank)
+
+
+def errors_by_degree(result: "CapacityResult") -> Floats | None:
+    """Return the standard error of the capacity of each degree; None where the method gives none.
+
+    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
+    others count as independent.
+    """
+    basis = result.basis
+    n_degrees = basis.max_degree + 1
+    if result.standard_error is None:
+        return None
+    if basis.of_sequences:
+        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
+        # An error of None becomes NaN.
+        return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)
+    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
@@ -167,7 +186,7 @@ def _drawn_inputs(basis: ProductBasis, n_points: int, seed: int) -> Floats:
     """
     blocks = None if basis.of_sequences else 1
     u = draw(basis, n_points + basis.memory, seed=seed, blocks=blocks)
-    n_times = len(basis.columns) - u.shape[1]
+    n_times = len(basis.column_families) - u.shape[1]
     generator = np.random.default_rng([seed, 1])
     times = generator.uniform(-1, 1, (len(u), n_times))
     return np.hstack([u, times])

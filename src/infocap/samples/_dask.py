@@ -14,6 +14,7 @@ from dataclasses import replace
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
+from .._formatting import join_names
 from ..errors import ParameterError
 from ._rows import Segment
 
@@ -26,8 +27,8 @@ WORKER_WAIT_S = 60.0
 HEALTH_CHECK_INTERVAL_S = 10.0
 # Seconds without a heartbeat after which a worker hangs; workers send one every second or two.
 MAX_SILENCE_S = 30.0
-# How often an idle cluster is asked again within `MAX_SILENCE_S` before it is given up: a worker
-# may only pause.
+# How often, within `MAX_SILENCE_S`, a cluster whose workers do nothing is asked again before it is
+# given up: they may only pause.
 MAX_IDLE_ANSWERS = 10
 # Workers that a message names.
 MAX_WORKERS_NAMED = 5
@@ -179,7 +180,7 @@ def _refuse_idle_cluster(client: Any) -> None:
             return
         sleep(max_silence_s / MAX_IDLE_ANSWERS)
     raise ParameterError(
-        "the workers of the Dask cluster that have the work do not go on: "
-        f"{', '.join(idle_workers[:MAX_WORKERS_NAMED])}; a worker pauses when its memory is full: "
-        "free it, or start the worker again."
+        "the Dask workers that have the work do nothing: "
+        f"{join_names(idle_workers, MAX_WORKERS_NAMED)}; a worker pauses when its memory is full: "
+        "free memory, or start the worker again."
     )

@@ -216,6 +216,7 @@ class Engine:
         def reads() -> Iterator[RowTask]:
             for segment in segments:
                 for start, stop in self._cut_into_chunks(samples, segment):
+                    # A task of 0 rows: rows count as done when they were worked on, not when read.
                     yield RowTask(segment.interval, 0, samples.slice_rows(start, stop).load)
 
         # The thread of the reader ends when nothing refers to it any more.
@@ -298,14 +299,19 @@ def _fold_share(
 def _chunks_in_memory(samples: Samples, segments: Sequence[Segment]) -> Iterator[RowTask]:
     for segment in segments:
         slice_rows = partial(samples.slice_rows, segment.start, segment.stop)
+        # A task of 0 rows, as for chunks that are read.
         yield RowTask(segment.interval, 0, slice_rows)
+
+
+def _count_nothing(n_rows: int) -> None:
+    """Stand for the progress bar where there is none."""
 
 
 @contextmanager
 def _progress_bar(n_rows: int) -> Iterator[Callable[[int], object]]:
     """Show a progress bar on a terminal during a long pass; yields a function that counts rows."""
     if not sys.stderr.isatty():
-        yield int
+        yield _count_nothing
         return
     from tqdm.auto import tqdm
 

@@ -12,7 +12,8 @@ Ranges of rows have different names, by their purpose. `Engine.fold` cuts in thi
 Estimators choose their own edges: a *half* or a *group* of the samples, from whose differences
 errors follow. Groups of a sequence are called *stretches*. Where values of functions are needed,
 estimators compute them for one *piece* of a share at a time. An *epoch* is one of 32 parts of the
-acquisition in the order of time.
+acquisition in the order of time. Another block, that of a design, is one of a few independent sets
+of points that the design consists of.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .._arrays import array_namespace
 from .._validation import require_whole_number
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
-from ._table import Table
+from ._table import RowNumbering, Table
 
 
 class JoinedRows:
@@ -115,7 +115,8 @@ def cut_runs(
     """Return the samples from max(washout, memory) on of each run.
 
     What comes before is history of the inputs. It reaches back twice the memory where the washout
-    allows it, for control functions that reach further back than the functions reported.
+    allows it, for control functions that reach further back than the functions reported. Rows keep
+    the numbers that they have in what was passed, where all rows of all runs are numbered through.
     """
     if washout is None:
         washout = basis.memory
@@ -131,6 +132,7 @@ def cut_runs(
         sources_of_runs = zip([u], [x], [repeats], strict=True)
 
     runs = []
+    given_lengths = []
     for number, (inputs, readouts, second_readouts) in enumerate(sources_of_runs, start=1):
         run = _Run(
             u=Table(_as_column(inputs), "u"),
@@ -139,10 +141,11 @@ def cut_runs(
         )
         run_name = f" of run {number}" if several else ""
         _refuse_short_run(run, run_name, n_left_out, basis)
+        given_lengths.append(run.x.shape[0])
         runs.append(run.without_washout(n_left_out, history))
 
-    all_u = _joined([run.u for run in runs])
-    all_x = _joined([run.x for run in runs])
+    all_u = _joined([run.u for run in runs], given_lengths)
+    all_x = _joined([run.x for run in runs], given_lengths)
     all_repeats = [run.repeats for run in runs if run.repeats is not None]
     starts = np.cumsum([0, *(run.x.shape[0] for run in runs)])
     if basis.slow_time:
@@ -150,7 +153,7 @@ def cut_runs(
     return RunTables(
         u=all_u,
         x=all_x,
-        repeats=_joined(all_repeats) if all_repeats else None,
+        repeats=_joined(all_repeats, given_lengths) if all_repeats else None,
         history=history,
         runs=starts[:-1] if several else None,
     )
@@ -177,7 +180,11 @@ def _as_column(u: ArrayLike) -> Any:
     u = u if hasattr(u, "shape") else np.asarray(u)
     if len(u.shape) != 1:
         return u
-    return u[:, None] if hasattr(u, "device") else np.asarray(u)[:, None]
+    is_array = hasattr(u, "device")  # of any library; its numbers stay where they are
+    if is_array:
+        return u[:, None]
+    # Other sources, such as a series of pandas, cannot be indexed by a new axis.
+    return np.asarray(u)[:, None]
 
 
 def _refuse_short_run(run: _Run, run_name: str, n_left_out: int, basis: Any) -> None:
@@ -198,8 +205,11 @@ def _refuse_short_run(run: _Run, run_name: str, n_left_out: int, basis: Any) -> 
         )
 
 
-def _joined(tables: Sequence[Table]) -> Table:
-    """Return the tables of several runs as one."""
+def _joined(tables: Sequence[Table], given_lengths: Sequence[int]) -> Table:
+    """Return the tables of several runs as one.
+
+    `given_lengths` are the numbers of rows that the runs had before any were left out.
+    """
     name = tables[0].name
     widths = [table.shape[1] for table in tables]
     if len(set(widths)) > 1:
@@ -210,8 +220,17 @@ def _joined(tables: Sequence[Table]) -> Table:
         return tables[0]
     if all(table.in_memory for table in tables):
         blocks = [table.read(0, table.shape[0]) for table in tables]
-        return Table(array_namespace(*blocks).concat(blocks), name)
-    return Table(JoinedRows(tables), name)
+        joined = Table(array_namespace(*blocks).concat(blocks), name)
+    else:
+        joined = Table(JoinedRows(tables), name)
+    first_rows = _starts([table.shape[0] for table in tables])
+    first_rows_in_runs = [table.given_rows(np.array([0]))[0] for table in tables]
+    return joined.numbered(RowNumbering(first_rows, _starts(given_lengths) + first_rows_in_runs))
+
+
+def _starts(lengths: Sequence[int]) -> Integers:
+    """Return where each of several parts begins, of these lengths and one after the other."""
+    return np.cumsum([0, *lengths[:-1]])
 
 
 def _with_slow_time(u: Table, starts: Integers, history: int) -> Table:
@@ -226,4 +245,6 @@ def _with_slow_time(u: Table, starts: Integers, history: int) -> Table:
         columns.append(np.full(history, time[start]))
         columns.append(time[start:stop])
     values = u.read(0, u.shape[0], on_host=True)
-    return Table(np.column_stack([values, np.concatenate(columns)]), "u")
+    with_time = Table(np.column_stack([values, np.concatenate(columns)]), "u")
+    rows = np.arange(u.shape[0])
+    return with_time.numbered(RowNumbering(rows, u.given_rows(rows)))

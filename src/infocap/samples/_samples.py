@@ -90,6 +90,14 @@ class Samples:
         """Check what users pass to `estimate`, and return it as samples.
 
         The readouts are not prepared yet: `choose_preparation` says how.
+
+        Parameters
+        ----------
+        u, x, basis
+            Inputs, readouts and functions.
+        complex_as, design_index, time, sample_weight, repeats, washout
+            As for `estimate`. A sequence has no design index, times or weights, and only a
+            sequence has a washout.
         """
         if not isinstance(basis, ProductBasis):
             raise ParameterError(
@@ -142,7 +150,7 @@ class Samples:
         return cls(
             u=sequence.u,
             x=sequence.x,
-            basis=basis.named(sequence.u.columns[: basis.n_inputs]),
+            basis=basis.named(sequence.u.column_names[: basis.n_inputs]),
             channels=np.arange(n_channels),
             shift=np.zeros(n_channels),
             scale=np.ones(n_channels),
@@ -178,7 +186,7 @@ class Samples:
                 "as many columns."
             )
         if type(u) is not np.ndarray:
-            basis = basis.named(inputs.columns)  # Names of pandas and xarray go into labels.
+            basis = basis.named(inputs.column_names)  # Names of pandas and xarray go into labels.
 
         n_samples, n_channels = readouts.shape
         if design_index is not None:

@@ -31,6 +31,27 @@ class MissingValues:
     first: str
 
 
+@dataclass(frozen=True, eq=False)
+class RowNumbering:
+    """Which rows of what the user passed the rows of a source are.
+
+    A source may be several parts of what was passed, one after the other: the runs of a sequence
+    without their washouts. Inside a part, rows are neighbours in both.
+    """
+
+    first_rows: Integers  # of the source, one for each part, ascending
+    given_first_rows: Integers  # the same rows in what the user passed
+
+    def given_rows(self, rows: Integers) -> Integers:
+        """Return the numbers of rows of the source in what the user passed."""
+        part = np.searchsorted(self.first_rows, rows, side="right") - 1
+        return self.given_first_rows[part] + (rows - self.first_rows[part])
+
+    def from_row(self, row: int) -> RowNumbering:
+        """Return the numbering of a source that begins at this row."""
+        return RowNumbering(self.first_rows - row, self.given_first_rows)
+
+
 class Table:
     """A two-dimensional source of numbers with a name, read as float64 in blocks of rows.
 
@@ -70,14 +91,16 @@ class Table:
         self.complex_as = complex_as
         self.on_device = is_on_device(source)
         self._lock = Lock()
-        # Rows of the source in this table, in ascending order, and the number that messages give to
-        # the source's first row.
+        # Rows of the source in this table, in ascending order.
         self._rows: range | Integers = range(int(source.shape[0]))
-        self._number_of_first_row = 0
+        self._numbering = RowNumbering(np.array([0]), np.array([0]))
 
         first_row = to_numpy(self._slice(0, 1))
-        self.columns = self._column_names(first_row.dtype)
-        self.shape = (len(self._rows), len(self.columns))  # as read, with complex columns split
+        self.column_names = self._column_names(first_row.dtype)
+        self.shape = (
+            len(self._rows),
+            len(self.column_names),
+        )  # as read, with complex columns split
         self.row_bytes = first_row.nbytes
         self.rounding = _relative_rounding(first_row.dtype)  # of the values as they came
 
@@ -151,8 +174,12 @@ class Table:
     def given_rows(self, rows: Integers) -> Integers:
         """Return the numbers of rows in what the user passed, before some were left out."""
         if isinstance(self._rows, range):
-            return rows
-        return self._number_of_first_row + self._rows[rows]
+            return self._numbering.given_rows(self._rows.start + rows)
+        return self._numbering.given_rows(self._rows[rows])
+
+    def numbered(self, numbering: RowNumbering) -> Table:
+        """Return the same table, the rows of its source numbered in another way."""
+        return self._with(_numbering=numbering)
 
     def source_range(self, start: int, stop: int) -> tuple[int, int]:
         """Return the range of rows of the source that the rows `start` to `stop` lie in."""
@@ -202,13 +229,13 @@ class Table:
         if block is None:
             block = self._slice(first, last)
         rows = range(last - first) if isinstance(self._rows, range) else self._rows - first
-        number = self._number_of_first_row + first
-        return self._with(source=block, in_memory=True, _rows=rows, _number_of_first_row=number)
+        numbering = self._numbering.from_row(first)
+        return self._with(source=block, in_memory=True, _rows=rows, _numbering=numbering)
 
     def _with(self, **changes: Any) -> Table:
         table = object.__new__(Table)
         table.__dict__.update(self.__dict__ | changes)
-        table.shape = (len(table._rows), len(self.columns))
+        table.shape = (len(table._rows), len(self.column_names))
         table._needs_conversion = self._needs_conversion or table.source is not self.source
         return table
 
@@ -226,12 +253,12 @@ class Table:
 
     def describe_cell(self, row: int, column: int) -> str:
         """Return how to name a cell in a message: ``"row 3, column 'a'"``."""
-        number = self._number_of_first_row + int(self._rows[row])
+        number = self.given_rows(np.array([row]))[0]
         return f"row {number}, {self.describe_column(column)}"
 
     def describe_column(self, number: int) -> str:
         """Return how to name a column in a message."""
-        name = self.columns[number]
+        name = self.column_names[number]
         return f"column {name}" if name == str(number) else f"column {name!r}"
 
     # Details of reading.

@@ -15,9 +15,12 @@ from ._table import Table
 # drift: enough to see a slow curve, few enough that each has a hundred samples of an ordinary run.
 N_EPOCHS = 32
 # Standard errors by which the mean of weights may miss 1; beyond, it is a mistake and not chance.
-MAX_WEIGHT_ERRORS = 6.0
-# The same for weights that are all nearly equal, whose standard error is near zero.
-MAX_WEIGHT_ROUNDING = 1e-9
+MAX_STANDARD_ERRORS_OF_MEAN_WEIGHT = 6.0
+# Deviation of the mean weight from 1 that counts as rounding. For nearly equal weights, whose
+# standard error is near zero, it is the only tolerance.
+MAX_ROUNDING_OF_MEAN_WEIGHT = 1e-9
+# The kinds of NumPy types that are numbers or times: signed, unsigned, float, date, duration.
+KINDS_OF_NUMBERS_AND_TIMES = "iufMm"
 
 
 def one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
@@ -27,10 +30,12 @@ def one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
         raise DataError(
             f"{name} has shape {values.shape}; give one value for each of {n_rows} rows."
         )
-    if values.dtype.kind not in "iufMm" or np.any(np.isnan(values)):
-        raise DataError(
-            f"{name} must be numbers or times without gaps; it holds {values.dtype} values."
-        )
+    if values.dtype.kind not in KINDS_OF_NUMBERS_AND_TIMES:
+        raise DataError(f"{name} holds {values.dtype} values; give numbers or times.")
+    is_missing = np.isnan(values)
+    if is_missing.any():
+        row = int(np.argmax(is_missing))
+        raise DataError(f"{name} is {values[row]} at row {row}; give a value for every row.")
     return values
 
 
@@ -72,7 +77,8 @@ def density_ratios(weights: ArrayLike, n_rows: int) -> Floats:
         )
     mean = float(values.mean())
     standard_error = float(values.std()) / np.sqrt(n_rows)
-    if abs(mean - 1) > MAX_WEIGHT_ERRORS * standard_error + MAX_WEIGHT_ROUNDING:
+    tolerance = MAX_STANDARD_ERRORS_OF_MEAN_WEIGHT * standard_error + MAX_ROUNDING_OF_MEAN_WEIGHT
+    if abs(mean - 1) > tolerance:
         raise DataError(
             f"sample_weight has the mean {mean:.4g}; the density of the basis over that of the "
             "inputs has the mean 1: normalise both densities, or use draw_weighted."

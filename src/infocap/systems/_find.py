@@ -40,5 +40,5 @@ def find(name: str) -> Callable[..., System]:
     >>> find("DelayLine")(3)
     DelayLine(n_nodes=3, noise=0.0)
     """
-    made_by: Callable[..., System] = find_by_name("system", name, SYSTEMS, "infocap.systems")
-    return made_by
+    maker: Callable[..., System] = find_by_name("system", name, SYSTEMS, "infocap.systems")
+    return maker

@@ -51,7 +51,7 @@ class _Network(Checked):
         """
         x = np.asarray(u, dtype=float)
         if x.ndim != 2 or x.shape[1] != self.n_inputs:
-            raise DataError(f"u has shape {x.shape}; this system wants (samples, {self.n_inputs}).")
+            raise DataError(f"u has shape {x.shape}; this system needs (samples, {self.n_inputs}).")
         activation = ACTIVATIONS[self.activation]
         for weights, bias in self._layers:
             x = activation(x @ weights + bias)

@@ -34,9 +34,9 @@ N_PASTS = 4
 # Readouts that differ by less, in standard deviations of each, count as equal to `check_fading`. A
 # transient of 0.001 at the start of N samples changes capacities by about 1e-6 / N.
 MAX_DIFFERENCE_OF_EQUALS = 1e-3
-# How much farther apart than two runs with different noise a run from rest may be: more is memory
-# of the start.
-NOISE_FACTOR = 1.5
+# The distance of a run from rest, over that of two runs with different noise, may be so large: more
+# is memory of the start.
+MAX_DISTANCE_FROM_REST_TO_NOISE = 1.5
 
 
 class _Reservoir(Checked):
@@ -88,7 +88,7 @@ class _Reservoir(Checked):
             runs = u[None]
         if runs.ndim != 3 or runs.shape[2] != self.n_inputs:
             raise DataError(
-                f"u has shape {u.shape}; this system wants a sequence (steps, {self.n_inputs}) or "
+                f"u has shape {u.shape}; this system needs a sequence (steps, {self.n_inputs}) or "
                 f"(runs, steps, {self.n_inputs})."
             )
         return runs
@@ -376,7 +376,7 @@ def check_fading(
     from_rest_again = to_numpy(measure(system, future, other_seed))
     noise = _distance(from_rest, from_rest_again, scale).max()
 
-    allowed_from_rest = max(MAX_DIFFERENCE_OF_EQUALS, NOISE_FACTOR * noise)
+    allowed_from_rest = max(MAX_DIFFERENCE_OF_EQUALS, MAX_DISTANCE_FROM_REST_TO_NOISE * noise)
     distances = [_distance(reference, from_rest, scale) / allowed_from_rest]
     for readouts in after_pasts[1:]:
         distances.append(_distance(reference, readouts, scale) / MAX_DIFFERENCE_OF_EQUALS)

@@ -9,8 +9,9 @@ from ._sequences import channel_equalisation, mackey_glass, narma, parity
 from ._task import Task, digits, two_spirals
 
 __all__ = [
-    "Accuracy", "CapacityAccuracy", "Demand", "SystemFeatures", "Task", "accuracy", "capacity_accuracy",
-    "channel_equalisation", "demand", "digits", "mackey_glass", "narma", "parity", "plot", "two_spirals",
+    "Accuracy", "CapacityAccuracy", "Demand", "SystemFeatures", "Task", "accuracy",
+    "capacity_accuracy", "channel_equalisation", "demand", "digits", "mackey_glass", "narma",
+    "parity", "plot", "two_spirals",
 ]  # fmt: skip
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import to_numpy
-from .._files import axis_values
+from .._arrays import axis_values, to_numpy
 from .._formatting import one_line
 from .._validation import require_boolean, require_probability, require_whole_number
 from ..errors import Check, DataError, ParameterError

@@ -10,7 +10,7 @@ from matplotlib.ticker import PercentFormatter
 
 from .._validation import require_one_of
 from ..errors import ParameterError
-from ..plot import COLOURS, DOUBT, axes_in_style, degree_axis
+from ..plot import COLOURS, UNRELIABLE_COLOUR, axes_in_style, degree_axis
 from ..result import CapacityResult
 
 # Demand and supply of a degree stand side by side.
@@ -21,7 +21,7 @@ RING_OF_UNRELIABLE: Any = {
     "linestyle": "none",
     "marker": "o",
     "markersize": 9,
-    "color": DOUBT,
+    "color": UNRELIABLE_COLOUR,
     "markerfacecolor": "none",
 }
 # Units that the names of parameters end with, such as `power_dbm`, by their lower-case form.

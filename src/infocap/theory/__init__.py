@@ -12,6 +12,7 @@ from ._exact import (
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
 
 __all__ = [
-    "Bound", "ExpectedError", "Forecast", "RandomMixture", "efficiency_bound", "finite_sample_bias", "forecast",
-    "forecast_from", "linear_memory", "noisy_capacities", "random_mixture", "zero_capacity_bound",
+    "Bound", "ExpectedError", "Forecast", "RandomMixture", "efficiency_bound", "finite_sample_bias",
+    "forecast", "forecast_from", "linear_memory", "noisy_capacities", "random_mixture",
+    "zero_capacity_bound",
 ]  # fmt: skip

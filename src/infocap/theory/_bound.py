@@ -34,9 +34,13 @@ class Bound:
     basis, n_samples
         The functions, and the number of samples.
     variance, total_variance
-        The efficiency bound proper of every function, (terms,), and of the total: E Var(2 y p - p²
-        | u), with p the best readout for the function y. It is what the noise of the device leaves
-        uncertain once everything about the inputs is known, and 0 for a device without noise.
+        The efficiency bound proper of every function, (terms,), and of the total, with p the best
+        readout for the function y::
+
+            E Var(2 y p - p² | u)
+
+        It is what the noise of the device leaves uncertain once everything about the inputs is
+        known, and 0 for a device without noise.
     floor, total_floor
         What the squares in a capacity add, and all there is for a function whose capacity is zero.
     rank

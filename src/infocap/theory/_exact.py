@@ -142,7 +142,8 @@ class RandomMixture:
     Examples
     --------
     >>> basis = infocap.product_basis("legendre", 2, 3)
-    >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
+    >>> system = random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1)
+    >>> round(float(system.exact().sum()), 1)
     3.3
     """
 
@@ -264,8 +265,11 @@ def linear_memory(
     These are its capacities for the inputs u_j[t - delay].
 
     A linear network with independent inputs of mean zero holds these functions and no others. The
-    covariance of its state solves the Lyapunov equation P = a P a' + variance b b' + state_noise²
-    1. Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
+    covariance P of its state solves a Lyapunov equation::
+
+        P = a P a' + variance b b' + state_noise² I
+
+    Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
     others still count, as they do without noise.
 
     Parameters
@@ -281,6 +285,11 @@ def linear_memory(
         The longest delay.
     variance
         The variance of the inputs: 1 for standard normal inputs, 1/3 for inputs uniform on [-1, 1].
+
+    Returns
+    -------
+    Floats
+        The capacity of every delay and input, (delays, inputs), from delay 0 on.
 
     Examples
     --------

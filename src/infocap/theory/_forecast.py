@@ -10,6 +10,7 @@ import numpy as np
 
 from .._validation import require_number, require_positive, require_type, require_whole_number
 from ..basis import ProductBasis
+from ..designs import MAX_FOURTH_MOMENT_PER_SAMPLE
 from ..errors import DataError, ParameterError
 from ..estimators import DEFAULT_METHOD
 from ..result import CapacityResult
@@ -25,8 +26,6 @@ PILOT_SAMPLES_PER_FUNCTION = 2
 PILOT_SAMPLES_PER_READOUT = 4
 # Where the largest E[y^4] exceeds this, few samples decide.
 LARGE_FOURTH_MOMENT = 100.0
-# So many samples are needed for each unit of it.
-SAMPLES_PER_FOURTH_MOMENT = 10
 # The scatter exceeds that of normal residuals by at most this factor (measured,
 # docs/howto/choose-n.md).
 MAX_SCATTER_RATIO = 1.5
@@ -54,7 +53,8 @@ class ExpectedError:
 
     Examples
     --------
-    >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).at(8192)
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> expected = forecast(basis, 71).at(8192)
     >>> expected.low < expected.typical < expected.high
     True
     """
@@ -92,7 +92,8 @@ class Forecast:
 
     Examples
     --------
-    >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71, unexplained=0.2)
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> expected = forecast(basis, 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
     [8192, 8192, 16384]
     """
@@ -169,7 +170,7 @@ class Forecast:
         n_samples = max(for_functions, PILOT_SAMPLES_PER_READOUT * self.maximum)
         fourth_moment = float(self.basis.fourth_moments.max())
         if fourth_moment > LARGE_FOURTH_MOMENT:
-            n_samples = max(n_samples, int(np.ceil(SAMPLES_PER_FOURTH_MOMENT * fourth_moment)))
+            n_samples = max(n_samples, int(np.ceil(fourth_moment / MAX_FOURTH_MOMENT_PER_SAMPLE)))
         return n_samples
 
     @property
@@ -209,7 +210,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
 
     Examples
     --------
-    >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> forecast(basis, 71).samples_needed(0.5)
     8192
     """
     maximum = require_whole_number("n_readouts", n_readouts, 1) + 1
@@ -247,7 +249,8 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     Examples
     --------
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
-    >>> pilot = infocap.probe(system, infocap.product_basis("legendre", 2, max_degree=6), 512, seed=1)
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
+    >>> pilot = infocap.probe(system, basis, 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)
     8192
     """

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 import scipy
 
-from .._validation import require_positive
+from .._formatting import counted
+from .._validation import answers_unknown_parameters, require_positive
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 
@@ -26,8 +27,10 @@ class Calibration:
     Attributes
     ----------
     parameters, standard_error
-        The value and the standard error of each parameter. Errors are longer by sqrt(chi2 /
-        degrees_of_freedom) where that exceeds 1.
+        The value and the standard error of each parameter. Where the following factor exceeds 1,
+        errors are longer by it::
+
+            sqrt(chi2 / degrees_of_freedom)
     correlation
         The correlations between the logarithms of the parameters, (parameters, parameters).
     chi2
@@ -43,6 +46,7 @@ class Calibration:
     degrees_of_freedom: int
 
 
+@answers_unknown_parameters
 def calibrate(
     predict: Callable[..., ArrayLike],
     start: Mapping[str, float],
@@ -75,19 +79,27 @@ def calibrate(
     >>> system = lambda noise: infocap.systems.RandomFeatures(2, 10, noise=noise, seed=3)
     >>> measured = infocap.probe(system(0.02), basis, 1024, seed=7)
     >>> predict = lambda noise: infocap.probe(system(noise), basis, 1024, seed=1).unbiased
-    >>> found = calibrate(predict, {"noise": 0.1}, measured.unbiased, np.sqrt(2) * measured.standard_error)
+    >>> errors = np.sqrt(2) * measured.standard_error
+    >>> found = calibrate(predict, {"noise": 0.1}, measured.unbiased, errors)
     >>> bool(abs(found.parameters["noise"] - 0.02) < 3 * found.standard_error["noise"])
     True
     """
     values = np.asarray(measured, dtype=float)
-    widths = np.asarray(errors, dtype=float)
-    names = list(start)
-    used = (widths > 0) & np.isfinite(widths)
-    freedom = int(np.sum(used)) - len(names)
-    if values.shape != widths.shape or freedom < 1 or not names:
+    standard_errors = np.asarray(errors, dtype=float)
+    if values.shape != standard_errors.shape:
         raise DataError(
-            f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; "
-            "give more."
+            f"measured has shape {values.shape} and errors {standard_errors.shape}; give one error "
+            "for each value."
+        )
+    names = list(start)
+    used = (standard_errors > 0) & np.isfinite(standard_errors)
+    n_values = int(np.sum(used))
+    degrees_of_freedom = n_values - len(names)
+    if degrees_of_freedom < 1 or not names:
+        raise DataError(
+            f"{counted(n_values, 'value')} with an error cannot determine "
+            f"{counted(len(names), 'parameter')}; give at least one parameter, and more values "
+            "than parameters."
         )
 
     @cache
@@ -100,7 +112,7 @@ def calibrate(
                 f"{values.shape}; give equally many values in both, and finite ones wherever there "
                 "is an error."
             )
-        return (predicted - values)[used] / widths[used]
+        return (predicted - values)[used] / standard_errors[used]
 
     def derivatives(logarithms: Floats) -> Floats:
         residuals_here = residuals(*logarithms)
@@ -123,15 +135,15 @@ def calibrate(
             "effect."
         )
     chi2 = 2 * float(fit.cost)
-    covariance = np.linalg.inv(fit.jac.T @ fit.jac) * max(1.0, chi2 / freedom)
+    covariance = np.linalg.inv(fit.jac.T @ fit.jac) * max(1.0, chi2 / degrees_of_freedom)
     deviation = np.sqrt(np.diag(covariance))
     parameters = np.exp(fit.x)
     # The error of a logarithm is a relative error.
-    standard_errors = parameters * deviation
+    errors_of_parameters = parameters * deviation
     return Calibration(
         parameters=dict(zip(names, parameters.tolist(), strict=True)),
-        standard_error=dict(zip(names, standard_errors.tolist(), strict=True)),
+        standard_error=dict(zip(names, errors_of_parameters.tolist(), strict=True)),
         correlation=covariance / np.outer(deviation, deviation),
         chi2=chi2,
-        degrees_of_freedom=freedom,
+        degrees_of_freedom=degrees_of_freedom,
     )

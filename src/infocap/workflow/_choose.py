@@ -26,6 +26,8 @@ BASIS_ENTRIES = (
     "index_set",
     "max_interactions",
 )
+# Those of them that a basis of delayed inputs does not have.
+ENTRIES_WITHOUT_DELAYS = ("max_degree", "index_set", "max_interactions")
 
 
 def choose_basis(
@@ -75,7 +77,7 @@ def choose_basis(
 
 
 def _planned_basis(
-    n_inputs: int, plan: Mapping[str, Any], settings: dict[str, Any]
+    n_inputs: int, plan: Mapping[str, Any], given: dict[str, Any]
 ) -> tuple[ProductBasis, dict[str, str]]:
     """Return the basis of the plan, but for the settings that the user gives."""
     n_planned = int(plan["n_inputs"])
@@ -83,12 +85,18 @@ def _planned_basis(
         raise DataError(
             f"the plan in the file is for {n_planned} inputs, but {n_inputs} were recorded."
         )
-    exception = f", but for its {', '.join(settings)}" if settings else ""
+    exception = f", but for its {', '.join(given)}" if given else ""
     reasons = {"plan": f"the basis is that of its plan{exception}"}
     planned = {name: plan[name] for name in BASIS_ENTRIES if plan.get(name) is not None}
-    settings = planned | settings
+    settings = planned | given
     if "max_delay" not in settings:
         return product_basis(**settings), reasons
+    for name in ENTRIES_WITHOUT_DELAYS:
+        if name in given:
+            raise ParameterError(
+                f"`{name}={given[name]!r}` cannot be used with the delays of the plan; give "
+                "`max_delay` by degree."
+            )
     delays = {int(degree): delay for degree, delay in settings["max_delay"].items()}
     domain = settings.get("domain")
     return delayed_basis(settings["family"], n_inputs, delays, domain=domain), reasons

@@ -20,8 +20,8 @@ from .._formatting import (
 from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
-from ..kernels import benjamini_hochberg, jackknife_error_of_stretches
-from ..result import CapacityResult, per_term
+from ..kernels import benjamini_hochberg
+from ..result import CapacityResult, errors_by_degree, per_term, sum_over
 from ..typing import Floats
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than
 # the normal one.
-STUDENT_FREEDOM = 10
+DEGREES_OF_FREEDOM_OF_STUDENT = 10
 # A difference below this is rounding.
 SMALLEST_DIFFERENCE = 1e-7
 # The share of the functions said to differ that may be false on average.
@@ -84,17 +84,21 @@ class Comparison:
         """Return one row per degree and device.
 
         The standard error of a degree is the root of the sum of squares over its functions: in
-        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md).
+        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md). The errors of
+        functions of a sequence are correlated; there it comes from the stretches that were left
+        out in turn.
         """
         degrees = self.basis.degrees
-        n_degrees = self.basis.max_degree + 1
-        names = [str(degree) for degree in range(n_degrees)]
-        values = np.array([np.bincount(degrees, values) for values in self._values])
-        squares = [np.bincount(degrees, error**2, minlength=n_degrees) for error in self._errors]
+        names = [str(degree) for degree in range(self.basis.max_degree + 1)]
+        values = np.array([np.bincount(degrees, of_functions) for of_functions in self._values])
+        unknown = np.full(len(names), np.nan)
+        errors = []
+        for result in self.results:
+            errors_of_result = errors_by_degree(result)
+            errors.append(unknown if errors_of_result is None else errors_of_result)
         sizes = np.bincount(degrees)
         largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
-        errors = np.sqrt(squares)
-        return self._table("degree", names, values=values, errors=errors, largest=largest)
+        return self._table("degree", names, values=values, errors=np.array(errors), largest=largest)
 
     def functions(self) -> pd.DataFrame:
         """Return one row per function and device; `significant` ones differ from the first device.
@@ -119,7 +123,9 @@ class Comparison:
         # Where both are zero, or no error is known, nothing is tested and p is 1.
         p_values = np.ones_like(values)
         floored = np.maximum(error_of_difference[tested], SMALLEST_DIFFERENCE)
-        p_values[tested] = 2 * scipy.special.stdtr(STUDENT_FREEDOM, -differences[tested] / floored)
+        p_values[tested] = 2 * scipy.special.stdtr(
+            DEGREES_OF_FREEDOM_OF_STUDENT, -differences[tested] / floored
+        )
         significant = [benjamini_hochberg(p, FALSE_DISCOVERY_RATE) for p in p_values]
         # Rows of the table are in the order of the functions, and of devices for each of them.
         return table.assign(
@@ -185,7 +191,7 @@ class Comparison:
             of_device = table[table.device == name]
             significant = of_device[of_device.significant]
             if not np.isfinite(of_device.difference_standard_error).any():
-                sentence = "  without error bars nobody can say which functions differ"
+                sentence = "  without error bars it is not known which functions differ"
             else:
                 counts = f"{len(significant)} of {len(of_device)} functions"
                 sentence = f"  {counts} differ between {self.names[0]} and {name}"
@@ -273,7 +279,8 @@ def compare(
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> small = infocap.systems.RandomFeatures(2, 5, noise=0.01)
     >>> large = infocap.systems.RandomFeatures(2, 9, noise=0.01)
-    >>> comparison = infocap.compare([infocap.probe(system, basis, 1024, seed=1) for system in (small, large)])
+    >>> results = [infocap.probe(system, basis, 1024, seed=1) for system in (small, large)]
+    >>> comparison = infocap.compare(results)
     >>> row = comparison.totals().iloc[1]
     >>> bool(2.5 < row.difference_low < row.difference_high < 4)
     True
@@ -378,20 +385,15 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     if len(rows) == len(result.basis):
         return result
     columns = {name: column[rows] for name, column in per_term(result).items()}
-    stretches = None
-    error = None
-    if result.without_stretches is not None:
-        stretches = result.without_stretches[:, rows]
-        error = jackknife_error_of_stretches(stretches.sum(axis=1))
-    elif result.standard_error is not None:
-        error = float(np.linalg.norm(result.standard_error[rows]))
+    total = sum_over(result, rows)
+    without_stretches = result.without_stretches
     return replace(
         result,
         **columns,
         basis=result.basis.subset(rows),
-        total=float(columns.get("unbiased", columns["capacity"]).sum()),
-        total_standard_error=error,
-        without_stretches=stretches,
+        total=float(total),
+        total_standard_error=total.standard_error,
+        without_stretches=None if without_stretches is None else without_stretches[:, rows],
         coordinates=tuple(coordinates[:, rows] for coordinates in result.coordinates),
     )
 

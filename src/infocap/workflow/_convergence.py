@@ -5,6 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis
 from ..errors import DataError
 from ..estimators import choose_preconditioner, square_sums, summarise_between
@@ -38,6 +39,7 @@ class Convergence:
     basis: ProductBasis
 
 
+@answers_unknown_parameters
 def convergence(
     u: ArrayLike, x: ArrayLike, basis: ProductBasis, sizes: ArrayLike | None = None
 ) -> Convergence:

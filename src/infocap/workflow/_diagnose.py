@@ -45,38 +45,39 @@ class Diagnosis:
         The data set.
     checks
         What was found.
-    fit
-        What was looked at and is as it should be.
+    passed
+        The checks that found nothing.
     skipped
-        What too few measurements cannot tell.
+        The checks for which there are too few rows.
 
     Examples
     --------
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
-    >>> infocap.diagnose(infocap.Recording(u, x, np.arange(1024))).fit[0]
+    >>> infocap.diagnose(infocap.Recording(u, x, np.arange(1024))).passed[0]
     'inputs of the declared range, shape and digits, independent of each other'
     """
 
     recording: Recording
     checks: tuple[Check, ...]
-    fit: tuple[str, ...]
+    passed: tuple[str, ...]
     skipped: tuple[str, ...]
 
     def __repr__(self) -> str:
         lines = [str(self.recording)]
-        lines += [f"  fit: {name}" for name in self.fit]
+        lines += [f"  passed: {name}" for name in self.passed]
         lines += [f"  not looked at: {name}" for name in self.skipped]
         lines += [f"  {check.kind}: {check}" for check in self.checks]
         return "\n".join(lines)
 
     def repaired(self) -> Recording | None:
-        """Return the recording after every safe repair; None where there is nothing to repair.
+        """Return the recording after one repair; None where there is nothing to repair.
 
-        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that
-        were counted twice made repeats. ``metadata["repairs"]`` tells what was done. Diagnose the
-        outcome again: one mistake may hide another.
+        Readouts are realigned; where that is not needed, second measurements become repeats;
+        otherwise rows with missing values, codes, glitches or stale readouts are left out. Missing
+        values go first. ``metadata["repairs"]`` tells what was done. Diagnose the outcome again:
+        one mistake may hide another.
         """
         check_of = {str(check.found.get("cause")): check for check in self.checks}
         recording = self.recording
@@ -161,16 +162,17 @@ def diagnose(
         return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS))
 
     n_samples = len(recording.design_index) - len(missing)
-    is_sequence = declared_basis.memory > 0
+    is_sequence = declared_basis.of_sequences
     names = [name for name, check in DATA.items() if not is_sequence or check in WITH_MEMORY]
     skipped = tuple(name for name in names if n_samples < NEEDS.get(name, 0))
     causes = {check.found.get("cause") for check in checks}
-    not_fit = {check.found.get("looked_for") for check in checks}
-    not_fit |= {name for name, cause in OTHER_CHECKS.items() if cause in causes}
+    not_passed = {check.found.get("looked_for") for check in checks}
+    not_passed |= {name for name, cause in OTHER_CHECKS.items() if cause in causes}
     if planned_basis is None:
-        not_fit.add("inputs of the plan")
-    fit = [name for name in (*names, *OTHER_CHECKS) if name not in not_fit and name not in skipped]
-    return Diagnosis(recording, tuple(checks), tuple(fit), skipped)
+        not_passed.add("inputs of the plan")
+    left_out = {*not_passed, *skipped}
+    passed = tuple(name for name in (*names, *OTHER_CHECKS) if name not in left_out)
+    return Diagnosis(recording, tuple(checks), passed, skipped)
 
 
 def _rows_with_missing_values(recording: Recording) -> Integers:
@@ -185,8 +187,8 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
     Findings about the total are left out.
     """
     low: ProductBasis
-    if basis.memory:
-        low = delayed_basis(basis.families, max_delay={1: basis.memory})
+    if basis.of_sequences:
+        low = delayed_basis(basis.families, max_delay={1: max(basis.memory, 1)})
         nan_policy = "raise"  # leaving rows out would tear the sequence apart
     else:
         low = lowest_degrees(basis, FUNCTIONS)
@@ -273,8 +275,8 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         target = n_rows - 1 - target
     inside = (target >= 0) & (target < n_rows)
 
-    # Where two readouts claim a measurement, the readout that was not moved has it: it is written
-    # last.
+    # Two readouts may belong to one measurement. The one that was not moved is kept, because it is
+    # written last.
     realigned = readouts.copy()
     has_readout = np.zeros(n_rows, dtype=bool)
     for written in (inside & (delay != 0), inside & (delay == 0)):
@@ -289,15 +291,20 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Make the second measurement at an input its repeat, without a third, and say so in words."""
+    """Return the recording with second measurements as repeats, and a sentence that says so.
+
+    Of three measurements at an input, the third is left out.
+    """
     first_rows = np.array(check.found["first_rows"])
     rows = np.array(check.found["rows"])
     readouts = np.asarray(recording.readouts)
+    dtype = np.result_type(readouts, np.float64)  # which can be complex, and holds NaN
     if recording.repeats is None:
-        repeats = np.full(readouts.shape, np.nan)
+        repeats = np.full(readouts.shape, np.nan, dtype=dtype)
     else:
-        repeats = np.array(recording.repeats, dtype=float)
-    # Of three measurements at an input, the second is the first row of the third.
+        repeats = np.array(recording.repeats, dtype=dtype)
+    # The first row of each row is the one before it with the same inputs. For a third measurement
+    # this is the second one, which is itself among the rows.
     is_second = ~np.isin(first_rows, rows)
     repeats[first_rows[is_second]] = readouts[rows[is_second]]
     other_rows = np.delete(np.arange(len(readouts)), rows)

@@ -74,8 +74,8 @@ def estimate(
     design_index
         The number of each row in its design: rows of a Sobol design must come in its order.
     sample_weight
-        Of inputs that were not drawn from the distribution of the basis: its density over theirs,
-        as from `draw_weighted`.
+        The weights of inputs that were not drawn from the distribution of the basis: its density
+        over theirs, as from `draw_weighted`.
     repeats
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the
         rows that were not repeated. They tell the total that noise allows over a complete basis
@@ -167,7 +167,7 @@ def probe(
     n_samples
         How many inputs to draw.
     seed
-        Of the inputs and of the noise; a different one each time by default.
+        The seed of the inputs and of the noise; a different one each time by default.
     design, blocks
         Those of `draw`: ``"sobol"`` in 8 independent blocks, or fewer for few samples, by default.
     weighted
@@ -175,6 +175,11 @@ def probe(
         tenth of the samples, so that few of them would decide; a note then says so.
     method, method_options, constant, complex_as, washout, memory_limit, executor
         Those of `estimate`.
+
+    Returns
+    -------
+    CapacityResult
+        Capacities of all functions, their total, error bars and checks.
 
     Examples
     --------
@@ -190,7 +195,7 @@ def probe(
     if design is not None:
         draw_options["design"] = design
     if weighted is None:
-        can_be_weighted = not basis.memory and find_method(method, {}).takes_weights
+        can_be_weighted = not basis.of_sequences and find_method(method, {}).takes_weights
         draws_weighted = can_be_weighted and needs_weights(basis, n_samples)
     else:
         draws_weighted = require_boolean("weighted", weighted)
@@ -223,4 +228,4 @@ def probe(
             kind="note",
         )
         result = replace(result, checks=(*result.checks, note))
-    return with_provenance(result, seed=seed, design=design)
+    return with_provenance(result, seed=seed, design_name=design)

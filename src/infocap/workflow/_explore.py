@@ -46,8 +46,8 @@ BEGIN_OF_OUTER_THIRD = 2 / 3
 WINDOW_WIDENING = 1.5
 # Functions that are found at the most; a fit of more takes minutes.
 MAX_FUNCTIONS_FOUND = 2000
-# Rounds of the search at the most.
-MAX_ROUNDS = 6
+# Rounds that may find functions, at most; one more round tests what they leave.
+MAX_ROUNDS_THAT_FIND = 6
 # Fraction of the rank of the readouts that the functions of one round have to explain for another
 # round.
 MIN_GAIN = 0.01
@@ -88,16 +88,16 @@ class Exploration:
         zero.
     rounds
         How the search went, round by round.
-    faint, faint_standard_error
-        What all other functions that were tested hold together, and its standard error: each is too
-        small to be told from chance, but the sum of their unbiased values is not.
+    undetected, undetected_standard_error
+        The total capacity of all other functions that were tested, and its standard error. Each is
+        too small to be significant by itself; the sum of their unbiased values may not be.
     """
 
     basis: DelayedBasis
     result: CapacityResult
     rounds: tuple[Round, ...]
-    faint: float
-    faint_standard_error: float
+    undetected: float
+    undetected_standard_error: float
 
     @property
     def windows(self) -> dict[int, int]:
@@ -117,13 +117,13 @@ class Exploration:
     def search_lines(self) -> list[str]:
         """Return how the search went, one line per step."""
         result = self.result
-        tested = self.rounds[-1]
+        last_round = self.rounds[-1]
         n_found = np.count_nonzero(result.capacity[1:])
-        error = np.hypot(result.total_standard_error or 0.0, self.faint_standard_error)
-        total = with_error(result.total + self.faint, error)
+        error = np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error)
+        total = with_error(result.total + self.undetected, error)
         lines = [
-            f"Exploration: {n_found} of {tested.tested} functions found",
-            f"  largest delay of each degree {self.windows}, tested up to {tested.windows}",
+            f"Exploration: {n_found} of {last_round.tested} functions found",
+            f"  largest delay of each degree {self.windows}, tested up to {last_round.windows}",
             f"  total with those too small to be found one by one {total}",
         ]
         for number, round_ in enumerate(self.rounds, 1):
@@ -156,7 +156,7 @@ def explore(
     degree 1 reach far and those of degree 6 a few steps. What is found is fitted, and all are
     tested again on what the fit leaves. A degree of which something was found in the outermost
     third of its delays gets a window half as wide again. The search ends when nothing new is found,
-    or too little. In the end all is judged once more, by one fit.
+    or too little. Finally, all functions found are tested again with one common fit.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ def explore(
     --------
     >>> import infocap
     >>> u = np.random.default_rng(1).uniform(-1, 1, 2000)
-    >>> hidden = np.roll(u, 3) * np.roll(u, 5) ** 2 + 0.1 * np.random.default_rng(2).standard_normal(2000)
+    >>> noise = 0.1 * np.random.default_rng(2).standard_normal(2000)
+    >>> hidden = np.roll(u, 3) * np.roll(u, 5) ** 2 + noise
     >>> found = infocap.explore(u, hidden[:, None], washout=100)
     >>> found.basis.labels
     ['1', 'P1(u[t-3])', 'P1(u[t-3])·P2(u[t-5])']
@@ -217,7 +218,8 @@ def explore(
     most_found = min(evidence.n_samples // MIN_SAMPLES_PER_CONTROL, MAX_FUNCTIONS_FOUND)
     windows = _first_windows(families, max_degree, washout, most_tested)
     search = _search(evidence, rate, windows, most_tested=most_tested, most_found=most_found)
-    # The memory makes it a basis of sequences, even if nothing of the past was found.
+    # The memory keeps earlier inputs, which control functions use even if nothing of the past was
+    # found.
     basis = DelayedBasis(families, search.found.indices, memory=1)
 
     # Warnings of functions beyond the basis are dropped, for those were tested here; the others are
@@ -226,18 +228,19 @@ def explore(
         result = estimate(
             u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options
         )
-    last = search.rounds[-1]
-    confirmed = _confirmed(result, last.tested, rate)
+    last_round = search.rounds[-1]
+    confirmed = _confirmed(result, last_round.tested, rate)
     confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
     checks = [check for check in result.checks if "beyond" not in check.found]
-    if len(basis) >= most_found:
-        checks.append(_too_many_functions(result))
-    checks += _functions_near_the_end(confirmed_basis, last.windows, washout)
+    checks += _checks_of_search(result, confirmed_basis, last_round, most_found, washout)
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    faint = (search.faint, search.faint_standard_error)
-    explored = {"windows": last.windows, "tested": last.tested, "faint": faint}
+    explored = {
+        "windows": last_round.windows,
+        "tested": last_round.tested,
+        "undetected": (search.undetected, search.undetected_standard_error),
+    }
     result = replace(
         result,
         capacity=result.capacity * confirmed,
@@ -248,8 +251,8 @@ def explore(
         basis=basis,
         result=result,
         rounds=tuple(search.rounds),
-        faint=search.faint,
-        faint_standard_error=search.faint_standard_error,
+        undetected=search.undetected,
+        undetected_standard_error=search.undetected_standard_error,
     )
 
 
@@ -266,20 +269,21 @@ def _confirmed(result: CapacityResult, n_tested: int, rate: float) -> Any:
     return benjamini_hochberg(p_values, rate)[:n_found]
 
 
-def _too_many_functions(result: CapacityResult) -> Check:
-    """Return a warning that the search ended because it had found as many functions as it may."""
-    return Check(
-        f"the search ended at {len(result.basis) - 1} functions, the most for {result.n_samples} "
-        "samples; take more samples to find smaller ones."
-    )
-
-
-def _functions_near_the_end(
-    found: DelayedBasis, windows: dict[int, int], washout: int
+def _checks_of_search(
+    result: CapacityResult,
+    confirmed_basis: DelayedBasis,
+    last_round: Round,
+    most_found: int,
+    washout: int,
 ) -> Iterator[Check]:
-    """Warn where functions were found near the longest delays that were tested."""
-    for degree in _degrees_near_the_end(found, windows):
-        delays = windows[degree]
+    """Warn where the search ended early: at the most functions, or at the longest delays."""
+    if len(result.basis) >= most_found:
+        yield Check(
+            f"the search ended at {len(result.basis) - 1} functions, the most for "
+            f"{result.n_samples} samples; take more samples to find smaller ones."
+        )
+    for degree in _degrees_near_the_end(confirmed_basis, last_round.windows):
+        delays = last_round.windows[degree]
         if delays >= washout:
             remedy = "record longer runs and raise `washout`"
         else:
@@ -318,8 +322,8 @@ class _Search:
 
     found: DelayedBasis  # with the constant
     rounds: list[Round]
-    faint: float
-    faint_standard_error: float
+    undetected: float
+    undetected_standard_error: float
 
 
 def _search(
@@ -343,7 +347,7 @@ def _search(
         test = _test(evidence, basis, found, not_found)
         gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
-        if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS:
+        if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS_THAT_FIND:
             n_new = 0
         else:
             n_passed = np.count_nonzero(benjamini_hochberg(test.p_values, rate))
@@ -351,7 +355,7 @@ def _search(
         new = not_found[np.argsort(test.p_values)[:n_new]]
         rounds.append(Round(windows, len(basis) - 1, len(new), test.unexplained))
         if not len(new):
-            return _Search(found, rounds, test.faint, test.faint_standard_error)
+            return _Search(found, rounds, test.undetected, test.undetected_standard_error)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _degrees_near_the_end(found, windows):
@@ -377,8 +381,8 @@ class _Test:
 
     unexplained: float  # of the rank of the readouts
     p_values: Floats  # of the other functions
-    faint: float  # the capacity of the other functions together
-    faint_standard_error: float
+    undetected: float  # the capacity of the other functions together
+    undetected_standard_error: float
 
 
 def _test(
@@ -398,7 +402,7 @@ def _test(
     unexplained = float(np.trace(covariance))
 
     # The fit has taken its share of the residuals.
-    freedom_of_samples = evidence.n_samples - len(found)
+    residual_degrees_of_freedom = evidence.n_samples - len(found)
     sum_residuals = partial(
         _residual_sums,
         found=found,
@@ -407,9 +411,9 @@ def _test(
         **evidence.whitener,
     )
     sums = engine.fold(replace(samples, basis=basis), sum_residuals)
-    means = sums[not_found] / freedom_of_samples
+    means = sums[not_found] / residual_degrees_of_freedom
     capacity = np.sum(means[:, :-1] ** 2, axis=1)
-    bias = means[:, -1] / freedom_of_samples
+    bias = means[:, -1] / residual_degrees_of_freedom
 
     # Without capacity, the squares of a function's means over their bias follow a chi-squared
     # distribution, with the effective number of directions of the residuals (Satterthwaite).
@@ -421,8 +425,8 @@ def _test(
     return _Test(
         unexplained=unexplained,
         p_values=p_values,
-        faint=float(np.sum(capacity - bias)),
-        faint_standard_error=float(np.sqrt(max(variance, 0.0))),
+        undetected=float(np.sum(capacity - bias)),
+        undetected_standard_error=float(np.sqrt(max(variance, 0.0))),
     )
 
 

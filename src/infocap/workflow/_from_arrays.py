@@ -9,6 +9,7 @@ import numpy as np
 from ..basis import ProductBasis
 from ..errors import DataError
 from ..estimators import (
+    DEFAULT_METHOD,
     Estimator,
     Evidence,
     Method,
@@ -26,7 +27,7 @@ from ._provenance import with_provenance
 class EstimateOptions:
     """The keyword arguments of `estimate`, with the same defaults; its docstring explains them."""
 
-    method: str | Estimator = "control-variate"
+    method: str | Estimator = DEFAULT_METHOD
     method_options: Mapping[str, Any] | None = None
     constant: bool = True
     nan_policy: str = "raise"

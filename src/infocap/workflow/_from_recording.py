@@ -48,13 +48,13 @@ def estimate_recording(
         n_samples, n_inputs = np.shape(recording.inputs)
         basis, reasons = choose_basis((n_samples, n_inputs), recording.plan or None)
         checks.append(note_about_choice(reasons))
-    rows = arguments_of(recording, basis.of_sequences)
-    u = rows.pop("u")
-    x = rows.pop("x")
-    rows["sample_weight"] = _planned_weights(recording)
+    arguments = arguments_of(recording, basis.of_sequences)
+    u = arguments.pop("u")
+    x = arguments.pop("x")
+    arguments["sample_weight"] = _planned_weights(recording)
     # What the user gave takes the place of what the recording holds.
     given = {name: value for name, value in vars(options).items() if value is not None}
-    estimate_options = replace(options, **(rows | given))
+    estimate_options = replace(options, **(arguments | given))
 
     evidence = estimate_options.gather(u, x, basis)
     method_options = estimate_options.method_options
@@ -81,7 +81,7 @@ def estimate_recording(
     return with_provenance(replace(result, checks=(*result.checks, *checks)), recording)
 
 
-def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
+def arguments_of(recording: Recording, is_sequence: bool) -> dict[str, Any]:
     """Return the arguments of `estimate` that a recording holds.
 
     Inputs and readouts know the names of their columns.
@@ -89,22 +89,22 @@ def arguments_of(recording: Recording, sequence: bool) -> dict[str, Any]:
     Of a sequence they are lists, where the recording has several runs, and the washout of its plan
     is among them.
     """
-    rows: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "u": _labelled(recording.inputs, recording.input_names),
         "x": _labelled(recording.readouts, recording.channel),
         "repeats": recording.repeats,
     }
-    if not sequence:
-        rows["time"] = recording.time
-        rows["design_index"] = np.asarray(recording.design_index)
-        return rows
+    if not is_sequence:
+        arguments["time"] = recording.time
+        arguments["design_index"] = np.asarray(recording.design_index)
+        return arguments
     runs = recording.runs
     if len(runs) > 1:
-        for name, table in rows.items():
-            rows[name] = None if table is None else [table[run] for run in runs]
+        for name, table in arguments.items():
+            arguments[name] = None if table is None else [table[run] for run in runs]
     if recording.washout is not None:
-        rows["washout"] = recording.washout
-    return rows
+        arguments["washout"] = recording.washout
+    return arguments
 
 
 def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:

@@ -1,10 +1,10 @@
 """Growth: the total that the method would have given at earlier stops of the run.
 
 The method itself is run on the rows that were measured first: a quarter of them, a sixteenth, and
-so on. What makes an estimate slow beside its method is done once, for all rows: the data checks,
-the scan of the columns and the preparation of the readouts. The sizes are a quarter of each other,
-so that all earlier stops together have a third of the rows. A method goes through its rows about
-five times, so the whole curve costs less than two passes over all rows.
+so on. What makes an estimate slow apart from its method is done once, for all rows: the data
+checks, the scan of the columns and the preparation of the readouts. The sizes are a quarter of each
+other, so that all earlier stops together have a third of the rows. A method goes through its rows
+about five times, so the whole curve costs less than two passes over all rows.
 """
 
 from collections.abc import Iterator, Mapping

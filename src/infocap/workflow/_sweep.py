@@ -1,4 +1,4 @@
-"""sweep: the capacities of a system at every combination of values of its parameters."""
+"""sweep: the capacities of a system at all points of a grid of parameter values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import axis_values, write_whole
+from .._arrays import axis_values
+from .._files import write_whole
 from .._formatting import with_error
 from .._validation import (
     answers_unknown_parameters,
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # The file in a sweep's folder that says what is swept, and how.
-PLAN_FILE = "sweep.json"
+SWEEP_FILE = "sweep.json"
 SWEEP_FORMAT = "infocap sweep 1"
-# Fields of a result that become columns of the table: one number per function, or one per setting.
+# Fields of a result that become columns of the table: one number per function, or one per point.
 COLUMNS_PER_FUNCTION = ("capacity", "raw", "standard_error")
-COLUMNS_PER_SETTING = ("total", "total_standard_error", "unreliable")
+COLUMNS_PER_POINT = ("total", "total_standard_error", "unreliable")
 # Names that no parameter can have, because the table needs them.
 RESERVED_NAMES = {
     "by_degree",
@@ -50,23 +51,23 @@ RESERVED_NAMES = {
     "term_degree",
     "degree",
     "label",
-    *COLUMNS_PER_SETTING,
+    *COLUMNS_PER_POINT,
     *COLUMNS_PER_FUNCTION,
 }
-# Letters of a setting in the name of its file; what differs beyond them is told apart by a hash.
+# Letters of a point in the name of its file; what differs beyond them is told apart by a hash.
 MAX_NAME_LENGTH = 120
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
-    """A `CapacityResult` for every combination of settings; `sweep` makes one.
+    """A `CapacityResult` for every point of a grid of parameter values; `sweep` makes one.
 
     Attributes
     ----------
     settings
         The values of each parameter.
     results
-        One result for every combination of them; the last parameter varies fastest.
+        One result for every point; the last parameter varies fastest.
     """
 
     settings: dict[str, tuple[Any, ...]]
@@ -76,7 +77,7 @@ class Sweep:
         first = self.results[0]
         sizes = ", ".join(f"{len(values)} {name}" for name, values in self.settings.items())
         lines = [
-            f"Sweep: {len(self)} settings ({sizes}), total {self.totals.min():.3f} to "
+            f"Sweep: {len(self)} points ({sizes}), total {self.totals.min():.3f} to "
             f"{self.totals.max():.3f}",
             f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions "
             f"of {first.basis.n_inputs} inputs, method {first.method!r}",
@@ -91,12 +92,12 @@ class Sweep:
         return len(self.results)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], CapacityResult]]:
-        """Yield settings and their results, one after the other."""
+        """Yield points and their results, one after the other."""
         return zip(self.points, self.results, strict=True)
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The settings of each result, as keyword arguments."""
+        """The parameter values of each result, as keyword arguments."""
         return _points(self.settings)
 
     @property
@@ -110,7 +111,7 @@ class Sweep:
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
     def at(self, **point: Any) -> CapacityResult:
-        """Return the result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``.
+        """Return the result at one point: ``sweep.at(power_dbm=4.5, length_m=40)``.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class Sweep:
                 return result
         known = "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
         raise ParameterError(
-            f"there is no result at {_in_words(point) or 'no setting'}; the sweep has {known}."
+            f"there is no result at {_in_words(point) or 'no point'}; the sweep has {known}."
         )
 
     def to_xarray(self) -> xr.Dataset:
@@ -133,7 +134,7 @@ class Sweep:
         basis = first.basis
         names = tuple(self.settings)
         columns: dict[str, tuple[tuple[str, ...], Any]] = {}
-        for name in (*COLUMNS_PER_SETTING, "n_readouts", "maximum", "rank", *COLUMNS_PER_FUNCTION):
+        for name in (*COLUMNS_PER_POINT, "n_readouts", "maximum", "rank", *COLUMNS_PER_FUNCTION):
             values = [getattr(result, name) for result in self.results]
             if name in names or any(value is None for value in values):
                 continue
@@ -158,16 +159,16 @@ class Sweep:
         return xr.Dataset(columns, coordinates, attributes)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return one row per setting: its values, the total with its error, capacity by degree."""
+        """Return one row per point: its values, the total with its error, capacity by degree."""
         table = self.to_xarray()
-        names = [name for name in (*COLUMNS_PER_SETTING, "maximum") if name in table]
+        names = [name for name in (*COLUMNS_PER_POINT, "maximum") if name in table]
         totals = table[names].to_dataframe()
         by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
-        # The settings keep the types that they were given in.
-        settings = {}
+        # The parameter values keep the types that they were given in.
+        columns = {}
         for name in self.settings:
-            settings[name] = [point[name] for point in self.points]
-        return totals.join(by_degree).reset_index().assign(**settings)
+            columns[name] = [point[name] for point in self.points]
+        return totals.join(by_degree).reset_index().assign(**columns)
 
 
 @answers_unknown_parameters
@@ -190,17 +191,15 @@ def sweep(
     complex_as: str | None = None,
     washout: int | None = None,
 ) -> Sweep:
-    """Probe a system at every combination of settings.
+    """Probe a system at all points of a grid of parameter values.
 
-    Each result is what `probe` gives for its setting alone.
-
-    All settings are measured at the same inputs; a basis from `delayed_basis` takes a random
-    sequence of them.
+    Each result is what `probe` gives for its point alone. The system is measured at the same inputs
+    at all points; a basis from `delayed_basis` takes a random sequence of them.
 
     Parameters
     ----------
     make_system
-        Makes the system for one setting: called with the names of `settings` as keyword arguments,
+        Makes the system for one point: called with the names of `settings` as keyword arguments,
         for example `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a
         function that tunes an instrument and returns it.
     settings
@@ -212,7 +211,7 @@ def sweep(
         `make_system` that can be pickled.
     path
         A folder that keeps each result as soon as it is there. The same call goes on where it was
-        stopped, and takes further values of the settings; another basis, design, seed or method is
+        stopped, and takes further parameter values; another basis, design, seed or method is
         refused.
     progress
         Show a progress bar.
@@ -229,7 +228,7 @@ def sweep(
     >>> basis = infocap.product_basis("legendre", 2, 4)
     >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 1024, seed=1, progress=False)
-    Sweep: 2 settings (2 n_readouts), total 2.957 to 5.316
+    Sweep: 2 points (2 n_readouts), total 2.957 to 5.316
       1024 samples, 15 legendre functions of 2 inputs, method 'control-variate'
       n_readouts=2: 2.9572 ± 0.0021 of 3
       n_readouts=5: 5.316 ± 0.051 of 6
@@ -245,7 +244,7 @@ def sweep(
     shows_progress = require_boolean("progress", progress)
     grid = _grid(settings)
     points = _points(grid)
-    if not basis.memory:  # a sequence has no blocks
+    if not basis.of_sequences:  # a sequence has no blocks
         design = design or "sobol"
         blocks = block_count(basis, n_samples, design, blocks)
     probe_options: dict[str, Any] = {
@@ -262,8 +261,8 @@ def sweep(
     }
     folder = None
     if path is not None:
-        plan = probe_options | _plan_entries(make_system, basis, method, method_options)
-        folder = _SweepFolder(Path(path), plan)
+        description = _describe_sweep(make_system, basis, method, method_options)
+        folder = _SweepFolder(Path(path), probe_options | description)
     results = {} if folder is None else folder.kept_results(points)
     missing = {number: point for number, point in enumerate(points) if number not in results}
     measure = functools.partial(_measured, make_system, basis=basis, probe_options=probe_options)
@@ -285,7 +284,7 @@ def _measured(
     basis: ProductBasis,
     probe_options: dict[str, Any],
 ) -> CapacityResult:
-    """Measure one setting by `probe`; an error says which setting."""
+    """Measure one point by `probe`; an error says which point."""
     try:
         return probe(make_system(**point), basis, **probe_options)
     except Exception as problem:
@@ -296,7 +295,7 @@ def _measured(
 def _run(
     measure: Any, missing: dict[int, Any], executor: Any
 ) -> Iterator[tuple[int, CapacityResult]]:
-    """Yield the results of the missing settings with their numbers, as they come."""
+    """Yield the results of the missing points with their numbers, as they come."""
     if executor is None:
         for number, point in missing.items():
             yield number, measure(point)
@@ -336,7 +335,7 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return every combination of the values; the last parameter varies fastest."""
+    """Return all points of the grid; the last parameter varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -344,7 +343,7 @@ def _in_words(point: dict[str, Any], separator: str = ", ") -> str:
     return separator.join(f"{name}={value}" for name, value in point.items())
 
 
-def _plan_entries(
+def _describe_sweep(
     make_system: Callable[..., System],
     basis: ProductBasis,
     method: str | Estimator,
@@ -365,18 +364,18 @@ def _plan_entries(
 class _SweepFolder:
     """The folder that keeps the results of one sweep, and says in a file which sweep that is."""
 
-    def __init__(self, folder: Path, plan: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, description: dict[str, Any]) -> None:
         self.folder = folder
-        self.plan = plan
-        if plan["seed"] is None:
+        self.description = description
+        if description["seed"] is None:
             raise ParameterError(
                 "path= keeps a sweep that can be continued, which needs a seed: seed=1."
             )
-        if (folder / PLAN_FILE).exists():
+        if (folder / SWEEP_FILE).exists():
             self._refuse_another_sweep()
 
     def file(self, point: dict[str, Any]) -> Path:
-        """Return the file of one setting.
+        """Return the file of one point.
 
         Its name can be read, and a hash tells apart what looks the same.
         """
@@ -387,7 +386,7 @@ class _SweepFolder:
         return self.folder / f"{name}-{digest}.nc"
 
     def kept_results(self, points: list[dict[str, Any]]) -> dict[int, CapacityResult]:
-        """Return the results of those settings that the folder already has, by their number."""
+        """Return the results of those points that the folder already has, by their number."""
         results = {}
         for number, point in enumerate(points):
             file = self.file(point)
@@ -397,27 +396,34 @@ class _SweepFolder:
 
     def keep(self, point: dict[str, Any], result: CapacityResult) -> None:
         """Save one result; the folder is made with the first one."""
-        plan_file = self.folder / PLAN_FILE
-        if not plan_file.exists():
+        sweep_file = self.folder / SWEEP_FILE
+        if not sweep_file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            with write_whole(plan_file) as temporary:
-                contents = json.dumps({"format": SWEEP_FORMAT, "plan": self.plan}, indent=1)
-                temporary.write_text(contents, encoding="utf-8")
+            with write_whole(sweep_file) as temporary:
+                entries = {"format": SWEEP_FORMAT, "plan": self.description}
+                temporary.write_text(json.dumps(entries, indent=1), encoding="utf-8")
         result.save(self.file(point))
 
     def _refuse_another_sweep(self) -> None:
-        plan_file = self.folder / PLAN_FILE
+        sweep_file = self.folder / SWEEP_FILE
         try:
-            plan_of_folder = dict(json.loads(plan_file.read_text(encoding="utf-8"))["plan"])
+            entries = json.loads(sweep_file.read_text(encoding="utf-8"))
+            file_format = entries["format"]
+            there = dict(entries["plan"])
         except (ValueError, KeyError, TypeError) as problem:
             raise DataError(
-                f"{plan_file} is not the plan of a sweep ({problem}); give another."
+                f"{sweep_file} does not describe a sweep ({problem}); give another path."
             ) from None
-        plan = json.loads(json.dumps(self.plan))  # as a file gives it back
+        if file_format != SWEEP_FORMAT:
+            raise DataError(
+                f"{sweep_file} is not an {SWEEP_FORMAT!r} file but {file_format!r}; give another "
+                "path."
+            )
+        here = json.loads(json.dumps(self.description))  # as a file gives it back
         differences = [
-            f"{name} {plan_of_folder.get(name)!r} there and {plan[name]!r} here"
-            for name in plan
-            if plan_of_folder.get(name) != plan[name]
+            f"{name} {there.get(name)!r} there and {here[name]!r} here"
+            for name in here
+            if there.get(name) != here[name]
         ]
         if differences:
             raise DataError(

@@ -53,8 +53,8 @@ class InputOptions:
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, "
-        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  "
-        "[default: legendre; for files with a plan, the plan's]",
+        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for "
+        "each.  [default: legendre; for files with a plan, the plan's]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain",
@@ -204,7 +204,7 @@ def explore(
     chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
     if not output.quiet:
         announce(files, recording, chosen)
-    settings = arguments_of(recording, sequence=True)
+    settings = arguments_of(recording, is_sequence=True)
     settings |= {"max_degree": max_degree, "most_tested": most_tested}
     if washout is not None:
         settings["washout"] = washout
@@ -229,12 +229,11 @@ def _cost_of(recording: Recording, basis: ProductBasis, method: str) -> list[str
     """Return how long the estimation may take and how much memory, where it takes long."""
     n_samples, n_readouts = recording.readouts.shape
     with_constant = n_readouts + 1
-    seconds, n_bytes = forecast_cost(basis, n_samples, with_constant, METHODS[method])
-    if seconds <= MIN_SECONDS_ANNOUNCED:
+    cost = forecast_cost(basis, n_samples, with_constant, METHODS[method])
+    if cost.seconds <= MIN_SECONDS_ANNOUNCED:
         return []
-    return [
-        f"{len(basis):,} functions: up to {duration(seconds)}, {memory_size(n_bytes)} of memory"
-    ]
+    time = duration(cost.seconds)
+    return [f"{len(basis):,} functions: up to {time}, {memory_size(cost.n_bytes)} of memory"]
 
 
 def _cluster(address: str | None) -> AbstractContextManager[Any]:

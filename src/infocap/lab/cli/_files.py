@@ -152,7 +152,7 @@ def _diagnosis_lines(files: NamedInputFiles, diagnosis: Diagnosis) -> list[str]:
     if recording.channel:
         readouts += f" ({join_names(recording.channel, MAX_CHANNELS_LISTED)})"
     lines = [wrapped(f"{files}: {n_samples} samples, {counted(n_inputs, 'input')}, {readouts}.")]
-    lines += _list_under("Looked at and in order", diagnosis.fit)
+    lines += _list_under("Looked at and in order", diagnosis.passed)
     lines += _list_under("Too few rows to look at", diagnosis.skipped)
     if not diagnosis.checks:
         lines.append("\nNothing wrong was found.")

@@ -327,11 +327,11 @@ def _table(expected: Forecast, n_recommended: int) -> list[str]:
         n_samples = int(factor * n_recommended)
         if n_samples == 0:
             continue
-        seconds, n_bytes = forecast_cost(expected.basis, n_samples, expected.maximum, method)
+        cost = forecast_cost(expected.basis, n_samples, expected.maximum, method)
         mark = ">" if n_samples == n_recommended else " "
-        computing = f"< {duration(max(seconds, 1))}"
+        computing = f"< {duration(max(cost.seconds, 1))}"
         error = _error_at(expected, n_samples)
-        memory = memory_size(n_bytes)
+        memory = memory_size(cost.n_bytes)
         lines.append(f"{mark} {n_samples:9d}  {error:<25}  {computing:>9}  {memory:>7}")
     return lines
 

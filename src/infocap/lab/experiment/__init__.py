@@ -2,8 +2,8 @@
 
 A datum takes these forms on its way: a `Measurement` of the plan's schedule, to which its readouts
 are added; a `StoreRow`, packed and with a checksum; a row of the SQLite file; a `Measurement` again
-when the file is read; a row of `Rows`, arrays in which all measurements stand; and a row of the
-`Recording`.
+when the file is read; a row of `Measurements`, arrays in which all measurements stand; and a row of
+the `Recording`.
 """
 
 from ._acquire import INTERRUPTED, acquire, extend

@@ -19,6 +19,7 @@ from ...designs import (
     design_fingerprint,
     needs_weights,
     planned_inputs,
+    steps_per_run,
     weights_at,
 )
 from ...errors import ParameterError, warn
@@ -209,8 +210,7 @@ class Plan:
         """Time steps of one measurement: 1, or those of a run with its washout."""
         if not self.runs:
             return 1
-        samples_per_run = -(-self.n_samples // self.runs)  # rounded up
-        return self.washout + samples_per_run
+        return steps_per_run(self.n_samples, self.runs, self.washout)
 
     @property
     def n_blocks(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from ..._files import as_data_error
 from ..._formatting import join_names, one_line
 from ...errors import Check, DataError
-from ...recording import Recording, Rows, assemble_recording
+from ...recording import Measurements, Recording, assemble_recording
 from ._measurement import Kind, Measurement
 from ._schedule import Schedule, join_schedules
 from ._store_row import (
@@ -334,7 +334,7 @@ def _to_recording(contents: StoreContents, path: Path) -> Recording:
     provenance = _provenance_with_times(contents)
     plan = provenance.get("plan", {})
     measurements = _in_design_order(contents)
-    rows = Rows(
+    rows = Measurements(
         path,
         readout_unit=str(plan.get("readout_unit", "")),
         channel=tuple(map(str, plan.get("channel", ()))),
@@ -398,7 +398,7 @@ def _dark_notes(measurements: list[Measurement]) -> list[Check]:
     return [Check(text, kind="note", dark=n_dark)]
 
 
-def _fill(rows: Rows, measurements: list[Measurement], plan: dict[str, Any]) -> None:
+def _fill(rows: Measurements, measurements: list[Measurement], plan: dict[str, Any]) -> None:
     """Put measurements into the arrays of `rows`, one row for each time step."""
     inputs = []
     readouts = []

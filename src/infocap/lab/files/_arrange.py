@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError, ParameterError
-from ...recording import Recording, Rows, assemble_recording, integer_index
+from ...recording import Measurements, Recording, assemble_recording, integer_index
 from ...typing import ArrayLike, Integers
 
 AXES = ("samples", "averages", "channels")
 
 
 @dataclass
-class RowsOfFile(Rows):
+class RowsOfFile(Measurements):
     """What a file holds of inputs, readouts, or both, and how it was read.
 
     Parameters

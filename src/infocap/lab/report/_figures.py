@@ -24,13 +24,12 @@ from ...plot import (
     capacity_by_delay,
     capacity_by_kind,
     capacity_matrix,
-    errors_by_degree,
     memory_function,
 )
 from ...plot import drift as plot_drift
 from ...plot import growth as plot_growth
 from ...plot import indicator as plot_indicator
-from ...result import CapacityResult
+from ...result import CapacityResult, errors_by_degree
 from ._html import (
     Markup,
     element,

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._formatting import join_names, name_and_unit
 from ...estimators import METHODS
-from ...plot import KIND_NAMES, capacity_by_kind, errors_by_degree
-from ...result import CapacityResult
+from ...plot import KIND_NAMES, capacity_by_kind
+from ...result import CapacityResult, errors_by_degree
 from ._html import (
     Markup,
     describe_basis,

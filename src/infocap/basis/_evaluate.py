@@ -7,15 +7,15 @@ depends on the first 2 inputs, times a right factor, which depends on the other 
 are only a few distinct factors (45 on the left and 165 on the right), made in the same way by
 cutting each half again, down to single inputs:
 
-    u (samples, inputs) -> one-dimensional functions (functions, samples)    `_one_dimensional`
-                        -> left factors, right factors (factors, samples)    `FactorTable.values`
-                        -> products (terms, samples)                         `ProductPlan.tiles`
+    u (samples, inputs) -> one-dimensional functions (functions, samples)  `_one_dimensional`
+                        -> left factors, right factors (factors, samples)  `FactorTable.values`
+                        -> products (terms, samples)                       `ProductEvaluator.tiles`
 
 The functions are then sorted by their left and right factors. Wherever some neighbouring left
 factors all meet the same range of neighbouring right factors, the products are one broadcast
-multiplication, (lefts, 1, samples) x (1, rights, samples). With the total-degree set there is one
-such block per degree on the left. So tiles come in an order of their own, and whoever uses them
-puts the results back into the order of the basis.
+multiplication, (lefts, 1, samples) x (1, rights, samples): such pairs are called a rectangle. With
+the total-degree set there is one per degree on the left. So tiles come in an order of their own,
+and whoever uses them puts the results back into the order of the basis.
 
 A tile holds some functions at some samples. On the processor it is small enough to stay in cache
 until it has been multiplied with the readouts; on a graphics card it is as large as fits.
@@ -89,9 +89,9 @@ DEVICE_TILES = TileSizes(
     max_samples=262_144,
     equal_heights=False,
 )
-# Numbers per block on a device, up to which two gathers and one product per tile take less time
-# than one call per block.
-MAX_NUMBERS_PER_SMALL_BLOCK = 1_000_000
+# Numbers per rectangle on a device, up to which two gathers and one product per tile take less time
+# than one call per rectangle.
+MAX_NUMBERS_PER_SMALL_RECTANGLE = 1_000_000
 # Matrix products on a graphics card are fastest with a round number of functions: multiples of
 # this.
 DEVICE_ROW_MULTIPLE = 64
@@ -252,7 +252,7 @@ class FactorTable:
         return reduce(imul, factors_of_products)
 
 
-class _Block(NamedTuple):
+class _Rectangle(NamedTuple):
     """All products of neighbouring left factors with neighbouring right factors."""
 
     rows: slice  # of the tile that they fill
@@ -260,45 +260,45 @@ class _Block(NamedTuple):
     right: slice
 
 
-def _cut_into_blocks(left: Integers, right: Integers) -> list[_Block]:
-    """Cut sorted products, given by the numbers of their left and right factors, into blocks.
+def _cut_into_rectangles(left: Integers, right: Integers) -> list[_Rectangle]:
+    """Cut sorted products, given by the numbers of their left and right factors, into rectangles.
 
-    A run is one left factor that meets consecutive right factors. Consecutive left factors whose
-    runs cover the same right factors make a block.
+    A stripe is one left factor that meets consecutive right factors. Consecutive left factors whose
+    stripes cover the same right factors make a rectangle.
     """
     new_left = np.diff(left, prepend=-1) != 0
     gap_on_right = np.diff(right, prepend=-2) != 1
-    run_start = np.flatnonzero(new_left | gap_on_right)
-    run_length = np.diff(run_start, append=len(left))
-    run_left = left[run_start]
-    run_right = right[run_start]
+    stripe_start = np.flatnonzero(new_left | gap_on_right)
+    stripe_length = np.diff(stripe_start, append=len(left))
+    stripe_left = left[stripe_start]
+    stripe_right = right[stripe_start]
 
-    next_left = np.diff(run_left) == 1
-    same_right = (np.diff(run_right) == 0) & (np.diff(run_length) == 0)
-    block_start = np.flatnonzero(~(next_left & same_right)) + 1
-    blocks = []
-    for first, stop in pairwise([0, *block_start.tolist(), len(run_start)]):
+    next_left = np.diff(stripe_left) == 1
+    same_right = (np.diff(stripe_right) == 0) & (np.diff(stripe_length) == 0)
+    rectangle_start = np.flatnonzero(~(next_left & same_right)) + 1
+    rectangles = []
+    for first, stop in pairwise([0, *rectangle_start.tolist(), len(stripe_start)]):
         n_left = stop - first
-        n_right = int(run_length[first])
-        row = int(run_start[first])
-        left_factor = int(run_left[first])
-        right_factor = int(run_right[first])
-        block = _Block(
+        n_right = int(stripe_length[first])
+        row = int(stripe_start[first])
+        left_factor = int(stripe_left[first])
+        right_factor = int(stripe_right[first])
+        rectangle = _Rectangle(
             rows=slice(row, row + n_left * n_right),
             left=slice(left_factor, left_factor + n_left),
             right=slice(right_factor, right_factor + n_right),
         )
-        blocks.append(block)
-    return blocks
+        rectangles.append(rectangle)
+    return rectangles
 
 
 class _Batch(NamedTuple):
-    """The functions of a tile, and how to make them: by gathering factors, or block by block."""
+    """The functions of a tile, and how to make them: by gathering factors, or by rectangles."""
 
     functions: slice  # numbered in the order of the tiles
     left: RowNumbers
     right: RowNumbers
-    blocks: list[_Block]
+    rectangles: list[_Rectangle]
 
 
 class _SharedFamily(NamedTuple):
@@ -309,7 +309,7 @@ class _SharedFamily(NamedTuple):
     n_functions: int  # the most that one of these inputs needs
 
 
-class ProductPlan:
+class ProductEvaluator:
     """A basis as products of left and right factors; the idea stands at the top of this file.
 
     Tiles come in an order of their own: number k in this order is function `order[k]` of the basis,
@@ -340,7 +340,7 @@ class ProductPlan:
                 functions=functions,
                 left=RowNumbers(left),
                 right=RowNumbers(right),
-                blocks=_cut_into_blocks(left, right),
+                rectangles=_cut_into_rectangles(left, right),
             )
             self._batches.append(batch)
 
@@ -361,19 +361,19 @@ class ProductPlan:
             if by_gathering:
                 yield from self._gathered_tiles(samples, left, right)
             else:
-                yield from self._tiles_of_blocks(samples, left, right, workspace)
+                yield from self._tiles_of_rectangles(samples, left, right, workspace)
         workspace.keep_for_later()
 
     def _is_gathering_faster(self, u: Any, chunk: int) -> bool:
-        """Return whether to gather and multiply whole tiles rather than to make them by blocks.
+        """Return whether to gather and multiply whole tiles rather than to make them by rectangles.
 
         On a device a call takes as long as the arithmetic of many numbers, so few calls are better
-        for small blocks; and some libraries cannot write into a block of an array.
+        for small rectangles; and some libraries cannot write into a rectangle of an array.
         """
         if is_on_host(u):
             return False
-        n_blocks = sum(len(batch.blocks) for batch in self._batches)
-        if self.n_terms * chunk < MAX_NUMBERS_PER_SMALL_BLOCK * n_blocks:
+        n_rectangles = sum(len(batch.rectangles) for batch in self._batches)
+        if self.n_terms * chunk < MAX_NUMBERS_PER_SMALL_RECTANGLE * n_rectangles:
             return True
         return multiply_function(u) is None
 
@@ -384,10 +384,10 @@ class ProductPlan:
             values *= batch.right.take_from(right)
             yield Tile(batch.functions, samples, values)
 
-    def _tiles_of_blocks(
+    def _tiles_of_rectangles(
         self, samples: slice, left: Any, right: Any, workspace: Workspace
     ) -> Iterator[Tile]:
-        """Yield the functions of each batch, made block by block."""
+        """Yield the functions of each batch, made rectangle by rectangle."""
         multiply = np.multiply if is_on_host(left) else multiply_function(left)
         assert multiply is not None  # see _is_gathering_faster
         row_multiple = 1 if is_on_host(left) else DEVICE_ROW_MULTIPLE
@@ -396,11 +396,11 @@ class ProductPlan:
         for batch in self._batches:
             n_functions = batch.functions.stop - batch.functions.start
             rows = space[: _round_up(n_functions, row_multiple), :]
-            for block in batch.blocks:
-                left_factors = left[block.left, None, :]
-                right_factors = right[None, block.right, :]
+            for rectangle in batch.rectangles:
+                left_factors = left[rectangle.left, None, :]
+                right_factors = right[None, rectangle.right, :]
                 shape = (left_factors.shape[0], right_factors.shape[1], -1)
-                multiply(left_factors, right_factors, out=rows[block.rows, :].reshape(shape))
+                multiply(left_factors, right_factors, out=rows[rectangle.rows, :].reshape(shape))
             yield Tile(batch.functions, samples, rows)
 
     def _number_functions(self, n_inputs: int, n_functions: int) -> Integers:
