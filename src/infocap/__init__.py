@@ -3,9 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import (
-    _threads as _threads,  # At once: a process that is forked must forget its parent's locks.
-)
+# Imported at once, because a forked process must forget the locks of its parent.
+from . import _threads as _threads
 from ._version import __version__
 
 if TYPE_CHECKING:

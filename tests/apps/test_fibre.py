@@ -90,10 +90,10 @@ def test_input_k_is_in_every_bin_of_its_turn(n_inputs):
 def test_filters_keep_a_constant_and_have_their_width(name):
     encoder = Encoder(n_inputs=1, filter=name, phase_noise=None)
     assert_allclose(mask(encoder, np.ones((1, 1))), 1.0, atol=1e-12)
-    from infocap.photonics._stages import cumulative
+    from infocap.photonics._stages import integrated_response
 
     x = np.linspace(-40, 40, 8001)
-    response = np.gradient(cumulative(name, x, 12.0), x)
+    response = np.gradient(integrated_response(name, x, 12.0), x)
     above = x[response > response.max() / 2]
     assert above[-1] - above[0] == pytest.approx(12.0, abs=0.2)
     assert np.trapezoid(response, x) == pytest.approx(1.0, abs=1e-6)

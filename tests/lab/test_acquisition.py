@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -205,8 +206,23 @@ def test_a_store_deleted_during_the_run_is_noticed_at_the_next_row(lab):
     assert code == 3
     assert "was deleted, moved or replaced" in err
     (rescued,) = lab.glob("run-rescued-*.db")
+    assert f"measurements that it held are in {rescued.name}: give that file the name" in err
     assert len(infocap.read(rescued).design_index) == calls().count("measure") - 1
     assert calls()[-2:] == ["safe", "close"]
+
+
+def test_what_cannot_be_rescued_from_a_deleted_store_is_told_as_lost(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Store(folder / "run.db", PLAN) as store:
+        (index, u), (later_index, later_u), *_ = store.pending()
+        store.record(index, u)
+        shutil.rmtree(folder)
+        with pytest.raises(DataError) as refused:
+            store.record(later_index, later_u)
+    message = str(refused.value)
+    assert message.endswith("the 1 measurements that it held are lost; begin a new store.")
+    assert "Give that file the name" not in message
 
 
 def test_another_instrument_is_refused_unless_it_is_meant(lab):
@@ -249,6 +265,17 @@ def test_a_clock_that_is_set_back_does_not_change_the_order(tmp_path, monkeypatc
     recording = infocap.read(tmp_path / "run.db")
     assert np.argsort(recording.time).tolist() == order
     assert "the clock jumped back" in recording.checks[0]
+
+
+def test_a_long_pause_changes_nothing_in_the_rate(tmp_path, monkeypatch):
+    times = 1e9 + np.cumsum([0, *[1] * 5, 3600, *[1] * 5])
+    clock = iter(times.tolist())
+    with Store(tmp_path / "run.db", PLAN) as store:
+        for index, u in list(store.pending())[: len(times)]:
+            with monkeypatch.context() as patch:
+                patch.setattr(time, "time", lambda: next(clock))
+                store.record(index, u)
+    assert status(tmp_path / "run.db").rate_hz == pytest.approx(1.0)
 
 
 def test_what_lies_beside_the_plan_does_not_take_the_place_of_what_is_installed(lab):

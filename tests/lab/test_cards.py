@@ -198,7 +198,7 @@ def test_a_gallery_compares_all_that_lies_in_a_folder(tmp_path):
         width = float(re.search(r'<td><svg width="([\d.]+)%"', row).group(1))
         assert width == pytest.approx(100 * result.maximum / longest, abs=0.06)
         parts = re.findall(
-            r'width="([\d.]+)%" height="100%" fill="[^"]*" class="mark" data-tip="\S+\nof degree',
+            r'width="([\d.]+)%" height="100%" fill="[^"]*" class="mark" data-tip="\S+\nof (?:degree|the constant)',
             row,
         )
         assert sum(map(float, parts)) == pytest.approx(

@@ -24,7 +24,7 @@ HANDED_ON = {
     "dimension/_spectra.py",
     "estimators/_pipeline.py",
     "lab/cli/_terminal.py",
-    "lab/files/_own_file.py",
+    "lab/files/_saved_recording.py",
     "lab/files/_tables.py",
     "recording/_recording.py",
     "tasks/_demand.py",

@@ -60,6 +60,26 @@ def test_mistakes_are_one_line_and_an_exit_code(
     assert message in capsys.readouterr().err
 
 
+def test_large_inputs_are_no_dates(tmp_path):
+    u = np.linspace(1.5e8, 1.9e8, 4)[:, None]
+    seconds = 1.7e9 + np.arange(4)
+    recording = infocap.Recording(u, np.ones((4, 2)), np.arange(4), time=seconds, input_unit="Hz")
+    recording.save(tmp_path / "run.nc")
+    outcome = CliRunner().invoke(main, ["show", str(tmp_path / "run.nc")])
+    assert "1.5e+08 to 1.9e+08 Hz" in outcome.output
+    assert "2023-11-14 22:13:20 to 2023-11-14 22:13:23" in outcome.output
+
+
+def test_many_files_are_not_all_listed(tmp_path):
+    paths = [tmp_path / f"{number}.csv" for number in range(22)]
+    for path in paths:
+        path.write_text("u1,x1\n0.1,2\n0.3,4\n")
+    outcome = CliRunner().invoke(main, ["show", *map(str, paths)])
+    lines = outcome.output.splitlines()
+    assert sum(": text separated by" in line for line in lines) == 20
+    assert lines[20] == "and 2 more files"
+
+
 def test_files_that_are_no_recordings_are_refused(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         infocap.read(tmp_path / "nowhere.nc")

@@ -198,7 +198,7 @@ def test_a_file_that_may_not_grow_loses_nothing_either(whole, tmp_path):
 
     done = python("acquire_and_tell.py", tmp_path, "small", preexec_fn=limit)
     assert done.returncode == 3, done.stderr
-    assert "Make room, then give the same command again" in done.stdout
+    assert "Make room, then run the same command again" in done.stdout
     promised = acknowledged((tmp_path / "told").read_text())
     assert len(promised) > 10
     assert promised.items() <= stored(tmp_path / "run.db").items()

@@ -163,6 +163,19 @@ def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_pa
     assert "Where readouts do not fit" not in infocap.report.page(clean)
 
 
+def test_the_picture_of_a_few_rows_marks_the_columns_that_it_has():
+    basis = infocap.product_basis("legendre", 2, 2)
+    u = infocap.draw(basis, 100, seed=3, design="random")
+    noise = np.random.default_rng(0).normal(scale=0.05, size=(100, 4))
+    x = np.column_stack([u, u**2]) + noise
+    x[95, 0] = -9999.0
+    (check,) = infocap.diagnose(recorded(u, x), basis=basis).checks
+    assert check.found["rows"] == [95]
+    picture = check.found["picture"]
+    assert picture["marked"] == [95]
+    assert {len(line) for line in picture["levels"]} == {100}
+
+
 def test_no_cause_explains_itself():
     assert [cause for cause, others in EXPLAINS.items() if cause in others] == []
 

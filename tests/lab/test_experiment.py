@@ -150,14 +150,14 @@ def weighted_recording(heavy_plan, tmp_path_factory):
 def test_a_plan_of_heavy_functions_has_weights(heavy_plan):
     u, weights = infocap.draw_weighted(heavy_plan.basis, 512, seed=1)
     assert_allclose(heavy_plan.inputs, u, rtol=0)
-    assert_allclose(heavy_plan.weights, weights, rtol=0)
+    assert_allclose(heavy_plan.sample_weight, weights, rtol=0)
 
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_a_recording_is_analysed_with_the_weights_of_its_plan(heavy_plan, weighted_recording):
     u = weighted_recording.inputs
     x = weighted_recording.readouts
-    weights = heavy_plan.weights
+    weights = heavy_plan.sample_weight
     expected = infocap.estimate(u, x, heavy_plan.basis, sample_weight=weights)
     result = infocap.estimate(weighted_recording, basis=heavy_plan.basis)
     assert_allclose(result.capacity, expected.capacity)
@@ -177,18 +177,18 @@ def test_the_weights_are_those_of_the_plan_whatever_basis_is_analysed(
         weighted_recording.inputs,
         weighted_recording.readouts,
         basis,
-        sample_weight=heavy_plan.weights,
+        sample_weight=heavy_plan.sample_weight,
     )
     assert_allclose(infocap.estimate(recording, basis=basis).total, expected.total)
 
 
 def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
     heavy = {"family": "hermite", "n_inputs": 2, "max_degree": 6, "n_samples": 512}
-    assert Plan(**heavy, weighted=False).weights is None
+    assert Plan(**heavy, weighted=False).sample_weight is None
     assert Plan(**heavy, repeat_every=4).weighted
     assert Plan(**heavy).extended(1 << 20).weighted
     assert not Plan(**{**heavy, "n_samples": 1 << 20}).weighted
-    assert Plan(n_inputs=2, n_samples=512, weighted=True).weights.std() > 0
+    assert Plan(n_inputs=2, n_samples=512, weighted=True).sample_weight.std() > 0
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         Plan(n_inputs=2, weighted=1)
 
@@ -533,7 +533,8 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, m
 
     plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1, reference_every=64)
     with Store(path, plan) as store:
-        assert status(path).advice == "go on."
+        begun = status(path)
+        assert (begun.advice_kind, begun.advice) == ("go on", "go on.")
         measurements = list(store.remaining())
 
         def record(measurement):
@@ -553,13 +554,16 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, m
         assert "is the acquisition still running?" in early.advice or "stop now" in early.advice
         assert early.result.n_samples == 196
         assert early.refreshed().result is early.result
-        assert status(path, until=1e-9).advice.startswith("no new row for")
+        silent = status(path, until=1e-9)
+        assert silent.advice_kind == "look"
+        assert silent.advice.startswith("no new measurement for")
 
         for measurement in measurements[200:]:
             record(measurement)
         late = early.refreshed()
         assert late.complete
         assert late.result.n_samples == 512
+        assert late.advice_kind == "complete"
         assert late.advice.startswith("complete")
 
 
@@ -568,7 +572,9 @@ def test_the_advice_is_to_stop_when_the_interval_is_narrow(tmp_path):
     with Store(tmp_path / "run.db", plan) as store:
         for index, u in list(store.pending())[:400]:
             store.record(index, with_squares(u[None])[0])
-        assert status(tmp_path / "run.db").advice == "stop now: interval below 0.5."
+        current = status(tmp_path / "run.db")
+        assert current.advice == "stop now: interval below 0.5."
+        assert current.advice_kind == "stop"
 
 
 def names_in(folder):

@@ -119,12 +119,13 @@ class Stretch:
         levels = np.clip(
             3 * np.log2(np.maximum(size, 1e-30) / np.maximum(usual, 1e-30)), 0, 9
         ).astype(int)
+        marked_moments = np.unique(moments[np.isin(self.rows, list(rows))])
         return {
             "first": self.first,
             "last": self.first + self.n - 1,
             "channels": self.names(sorted(kept)),
             "levels": ["".join(map(str, line)) for line in levels.T.tolist()],
-            "marked": sorted(set(moments[np.isin(self.rows, list(rows))].tolist())),
+            "marked": np.searchsorted(times, marked_moments).tolist(),
         }
 
 

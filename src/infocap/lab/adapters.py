@@ -29,7 +29,7 @@ class SetAndRead:
     extra
         Functions that read further values, by name: ``{"Temperature [K]": read_temperature}``.
     rest
-        The values to which the inputs are set at the end of an acquisition, however it comes.
+        The values to which the inputs are set at the end of an acquisition, however it ends.
     shutdown
         Functions that are called after that.
     identity
@@ -128,11 +128,14 @@ def qcodes(
     Examples
     --------
     >>> class Parameter:  # in place of one of QCoDeS
-    ...     label, unit, value = "Bias", "V", 0.0
+    ...     label = "Bias"
+    ...     unit = "V"
+    ...     value = 0.0
     ...     def __call__(self, *values):
     ...         self.value = values[0] if values else self.value
     ...         return self.value
-    >>> bias, station = Parameter(), SimpleNamespace(components={"source": None})
+    >>> bias = Parameter()
+    >>> station = SimpleNamespace(components={"source": None})
     >>> qcodes(station, [bias], [bias], extra=[bias]).measure([0.5])
     (array([0.5]), {'Bias [V]': 0.5})
     """
@@ -180,7 +183,8 @@ def pymeasure(
     Examples
     --------
     >>> class Source:  # in place of an instrument of PyMeasure
-    ...     name, voltage = "source", 0.0
+    ...     name = "source"
+    ...     voltage = 0.0
     ...     def shutdown(self):
     ...         print("off")
     >>> device = pymeasure({"source": Source()}, ["source.voltage"], ["source.voltage"])

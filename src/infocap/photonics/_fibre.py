@@ -5,7 +5,7 @@ The march, from top to bottom:
 - `Fibre.propagate` propagates linearly, and adds a nonlinear correction that is computed in a short
   window around each pulse.
 - `Fibre._corrections` takes the pulses from length to length.
-- `Fibre._march` takes them to the end of a stretch, from band to band.
+- `Fibre._march` takes them to the end of a segment, from band to band.
 - `Fibre._march_in_one_band` repeats one step for all pulses of a band, and decides pulse by pulse
   whether the step counts, how long the next one is, and whether the band is wide enough.
 - `extrapolated_step` is the step: one Strang step, and two of half its length.
@@ -47,7 +47,7 @@ MAX_EDGE_AMPLITUDE = 1.0
 LENGTHENING_SHARE = 0.25
 # Dispersion that moves light by less than this is no reason for a longer window.
 NEGLIGIBLE_SPREAD_PS = 10.0
-# Halvings of a stretch of fibre to the shortest step, and widenings of the band. Beyond them a
+# Halvings of a segment of fibre to the shortest step, and widenings of the band. Beyond them a
 # pulse goes on as it is, with a warning. The hardest pulse of the paper's range takes 1024 steps
 # (10 halvings) and 16 times the band.
 MAX_HALVINGS = 13
@@ -62,12 +62,12 @@ MIN_TOLERANCE_FOR_SINGLE_PRECISION = 5e-6
 
 @dataclass
 class Pulses:
-    """Pulses with one band on their way through a stretch of fibre, each with its own step."""
+    """Pulses with one band on their way through a segment of fibre, each with its own step."""
 
     field: Any  # Fourier coefficients (pulses, points)
     samples: Integers  # the samples that the pulses belong to
-    position: Integers  # where they are in the stretch, in units of the shortest step
-    halvings: Integers  # The next step is as long as the stretch over 2^halvings.
+    position: Integers  # where they are in the segment, in units of the shortest step
+    halvings: Integers  # The next step is as long as the segment over 2^halvings.
 
     def select(self, mask: Any) -> Pulses:
         """Return the pulses of a mask."""
@@ -78,7 +78,7 @@ class Pulses:
 
 @dataclass(frozen=True)
 class IncomingLight:
-    """The light of each sample at the beginning of a stretch, to which errors are relative.
+    """The light of each sample at the beginning of a segment, to which errors are relative.
 
     The light at the end would be no good measure: the spectrum of a compressed pulse is spread
     thin.
@@ -93,8 +93,8 @@ class IncomingLight:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A stretch of the fibre between two lengths at which the light is wanted."""
+class FibreSegment:
+    """A segment of the fibre between two lengths at which the light is wanted."""
 
     length_m: float
     light: IncomingLight
@@ -281,9 +281,9 @@ class Fibre(Checked):
         corrections = []
         travelled = 0.0
         for length in lengths:
-            stretch = Stretch(length - travelled, light, n_points, grid.band_thz / n_points)
-            groups = self._march(groups, stretch, failed)
-            light = light.attenuated(np.exp(-self._attenuation_per_m * stretch.length_m))
+            segment = FibreSegment(length - travelled, light, n_points, grid.band_thz / n_points)
+            groups = self._march(groups, segment, failed)
+            light = light.attenuated(np.exp(-self._attenuation_per_m * segment.length_m))
             linear = field * to_library_of(np.exp(exponent * length), field)
             correction = xp.zeros_like(start)
             for pulses in groups:
@@ -301,8 +301,8 @@ class Fibre(Checked):
             )
         return corrections
 
-    def _march(self, groups: list[Pulses], stretch: Stretch, failed: Any) -> list[Pulses]:
-        """Return all pulses at the end of a stretch, in groups with one band.
+    def _march(self, groups: list[Pulses], segment: FibreSegment, failed: Any) -> list[Pulses]:
+        """Return all pulses at the end of a segment, in groups with one band.
 
         The groups are taken from the narrowest band to the widest, and a pulse goes on in a wider
         band where it must. Samples that had to go on with a larger error are marked in `failed`.
@@ -313,29 +313,29 @@ class Fibre(Checked):
             n_points = min(group.field.shape[1] for group in waiting)
             narrowest = _merge([group for group in waiting if group.field.shape[1] == n_points])
             waiting = [group for group in waiting if group.field.shape[1] > n_points]
-            at_end, too_wide = self._march_in_one_band(narrowest, stretch, failed)
+            at_end, too_wide = self._march_in_one_band(narrowest, segment, failed)
             if at_end:
                 arrived.append(_merge(at_end))
             waiting += too_wide
         return arrived
 
     def _march_in_one_band(
-        self, pulses: Pulses, stretch: Stretch, failed: Any
+        self, pulses: Pulses, segment: FibreSegment, failed: Any
     ) -> tuple[list[Pulses], list[Pulses]]:
-        """Return pulses at the end of the stretch, and those that need a wider band to go on."""
+        """Return pulses at the end of the segment, and those that need a wider band to go on."""
         n_points = pulses.field.shape[1]
         xp = array_namespace(pulses.field)
-        propagators = linear_half_steps(self, n_points, stretch.spacing_thz, stretch.length_m)
+        propagators = linear_half_steps(self, n_points, segment.spacing_thz, segment.length_m)
         propagators = to_library_of(propagators, pulses.field)
-        phases = self._gamma_per_w_m * stretch.length_m * 0.5 ** np.arange(N_STEP_LENGTHS)[:, None]
+        phases = self._gamma_per_w_m * segment.length_m * 0.5 ** np.arange(N_STEP_LENGTHS)[:, None]
         phases = to_library_of(phases, xp.real(pulses.field))
         # A step that is half as long may differ by half as much, for errors add up.
         step_limits = MAX_STEP_DIFFERENCE**2 * self.tolerance * 0.25 ** np.arange(MAX_HALVINGS + 1)
         edge_limit = MAX_EDGE_AMPLITUDE**2 * self.tolerance
         edge = slice(3 * n_points // 8, 5 * n_points // 8)  # the highest frequencies
-        n_units = 2**MAX_HALVINGS  # shortest steps in the stretch
-        log_loss = -self._attenuation_per_m * stretch.length_m / n_units
-        can_widen = n_points < MAX_BAND_FACTOR * stretch.n_first_points
+        n_units = 2**MAX_HALVINGS  # shortest steps in the segment
+        log_loss = -self._attenuation_per_m * segment.length_m / n_units
+        can_widen = n_points < MAX_BAND_FACTOR * segment.n_first_points
         arrived = []
         too_wide = []
         while len(pulses.samples):
@@ -349,8 +349,8 @@ class Fibre(Checked):
             step_error, edge_error = to_numpy(errors).astype(float)
             step_units = 2 ** (MAX_HALVINGS - pulses.halvings)
             remaining = np.exp(log_loss * (pulses.position + step_units))
-            step_error = step_error / (stretch.light.largest_power[pulses.samples] * remaining)
-            edge_error = edge_error / (stretch.light.total_power[pulses.samples] * remaining)
+            step_error = step_error / (segment.light.largest_power[pulses.samples] * remaining)
+            edge_error = edge_error / (segment.light.total_power[pulses.samples] * remaining)
 
             # A pulse takes the step, or tries a shorter one, or needs a wider band first.
             step_limit = step_limits[pulses.halvings]
@@ -398,7 +398,7 @@ def extrapolated_step(
     field
         Fourier coefficients (pulses, points).
     halvings
-        How often the stretch is halved for each pulse's step, (pulses,).
+        How often the segment is halved for each pulse's step, (pulses,).
     propagators
         Linear propagation over half of a step, for each number of halvings, (steps, points).
     phases

@@ -369,12 +369,12 @@ def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
         inside = np.abs(distance) < 0.5
         on_the_edge = np.abs(distance) == 0.5
         return np.fft.fft(inside + 0.5 * on_the_edge)
-    above = cumulative(name, distance + 0.5, width_ghz)
-    below = cumulative(name, distance - 0.5, width_ghz)
+    above = integrated_response(name, distance + 0.5, width_ghz)
+    below = integrated_response(name, distance - 0.5, width_ghz)
     return np.fft.fft(above - below)
 
 
-def cumulative(name: str, x: Floats, width: float) -> Floats:
+def integrated_response(name: str, x: Floats, width: float) -> Floats:
     """Return a filter's response, integrated up to x; `width` is its full width at half maximum."""
     from scipy.special import ndtr
 

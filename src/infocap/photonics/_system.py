@@ -26,7 +26,7 @@ MAX_PULSE_AT_BAND_EDGE = 5e-4
 MIN_NOISE_FOR_SINGLE_PRECISION = 1e-4
 # Inputs may exceed ±1 by rounding.
 INPUT_ROUNDING = 1e-9
-# Each stage draws the noise of so many samples from one random stream, wherever they are
+# Each stage draws the noise of this many samples from one random stream, wherever they are
 # propagated.
 SAMPLES_PER_STREAM = 512
 # Samples that a processor propagates together at most, however few threads there are.
@@ -301,6 +301,12 @@ class FibreSystem:
             Inputs between -1 and 1, (samples, inputs).
         seed
             Makes the noise reproducible; None draws fresh noise.
+
+        Returns
+        -------
+        dict
+            ``"mask"``, the field transmission of the encoder, ``"before"`` and ``"after"``, the
+            fields in sqrt(W); each (samples, points).
         """
         u = self._checked_inputs(u)
         noise = partial(_draw_noise, seed, 0, u.shape[0])

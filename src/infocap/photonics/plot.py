@@ -13,9 +13,8 @@ from ._system import FibreSystem
 
 # Height of the figure over its width.
 FIGURE_ASPECT = 0.62
-# Half the range of wavelengths shown.
-SHOWN_NM = 1.9
-# Ranges of time shown, on a linear and on a logarithmic scale of power.
+# Ranges shown: of wavelengths, and of time on a linear and a logarithmic scale of power.
+SHOWN_NM = 3.8
 SHOWN_PS = 40.0
 SHOWN_PS_LOGARITHMIC = 400.0
 # Points in time per point of the simulation: enough for smooth curves.
@@ -26,7 +25,7 @@ MIN_POWER_W = 1e-12
 
 def stages(
     system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None
-) -> Any:
+) -> Figure | SubFigure:
     """Draw laser, mask and output for one input vector: spectra (left) and powers in time (right).
 
     Parameters
@@ -70,19 +69,19 @@ def stages(
             ("after the encoder", light["before"][0], COLOURS[4], 2.0),
             (output_name, light["after"][0], COLOURS[5], 0.9),
         ):
-            look: Any = {"color": colour, "linewidth": linewidth}
+            style: Any = {"color": colour, "linewidth": linewidth}
             density = np.abs(field[order]) ** 2 * density_unit
-            spectra.plot(wavelength, density, label=name, **look)
+            spectra.plot(wavelength, density, label=name, **style)
             time, power = _power_in_time(field, grid.window_ps)
-            pulses.plot(time, power, **look)
-            pulses_logarithmic.semilogy(time, np.maximum(power, MIN_POWER_W), **look)
+            pulses.plot(time, power, **style)
+            pulses_logarithmic.semilogy(time, np.maximum(power, MIN_POWER_W), **style)
         mask.plot(wavelength, np.real(light["mask"][0][order]), color=COLOURS[2])
         mask.axhline(0, color="0.7", linewidth=0.5)
-        shown_nm = (centre - SHOWN_NM, centre + SHOWN_NM)
-        spectra.set(ylabel="power density (mW/nm)", xlim=shown_nm)
+        wavelength_limits = (centre - SHOWN_NM / 2, centre + SHOWN_NM / 2)
+        spectra.set(ylabel="power density (mW/nm)", xlim=wavelength_limits)
         spectra.legend(loc="upper right")
         mask.set(ylabel="field transmission", xlabel="wavelength (nm)")
-        mask.set(xlim=shown_nm, ylim=(-1.1, 1.1))
+        mask.set(xlim=wavelength_limits, ylim=(-1.1, 1.1))
         pulses.set(ylabel="power (W)", xlim=(-SHOWN_PS / 2, SHOWN_PS / 2))
         pulses_logarithmic.set(ylabel="power (W)", xlabel="time (ps)")
         pulses_logarithmic.set_xlim(-SHOWN_PS_LOGARITHMIC / 2, SHOWN_PS_LOGARITHMIC / 2)

@@ -26,7 +26,7 @@ from typing import Any
 from .._threads import all_cores, thread_pool
 from ..errors import ParameterError
 from ._dask import fold_on_cluster, is_dask_client
-from ._executors import Task, count_task_slots, refuse_unpicklable, run_ahead
+from ._executors import RowTask, count_task_slots, refuse_unpicklable, run_ahead
 from ._rows import Segment, balance, ceil_divide, cut_at_runs, divide, rows_per_block
 from ._samples import Samples
 
@@ -161,7 +161,7 @@ class Engine:
 
     def _tasks_of_threads(
         self, samples: Samples, work: Work, segments: Sequence[Segment], n_cores: int
-    ) -> Iterator[Task]:
+    ) -> Iterator[RowTask]:
         n_threads = self.threads or n_cores
         if samples.x.on_device:
             n_threads = 1
@@ -172,7 +172,7 @@ class Engine:
 
     def _shares(
         self, samples: Samples, work: Work, segments: Sequence[Segment], n_threads: int
-    ) -> Iterator[Task]:
+    ) -> Iterator[RowTask]:
         """Yield the work on one share of the rows after the other.
 
         Rows in memory are a single chunk per segment. Each chunk is cut into equal shares.
@@ -188,7 +188,7 @@ class Engine:
             chunk = task.result()
             count = self._n_shares(chunk, shares_per_round)
             for start, stop in divide(0, chunk.n_samples, count):
-                yield Task(task.interval, stop - start, partial(work, chunk, start, stop))
+                yield RowTask(task.interval, stop - start, partial(work, chunk, start, stop))
 
     def _n_shares(self, chunk: Samples, shares_per_round: int) -> int:
         """Return into how many shares a chunk is cut.
@@ -210,13 +210,13 @@ class Engine:
         n_rounds = ceil_divide(n_rows, shares_per_round * max_rows)
         return min(n_rounds * shares_per_round, max(n_rows // min_rows, 1))
 
-    def _read_chunks(self, samples: Samples, segments: Sequence[Segment]) -> Iterator[Task]:
+    def _read_chunks(self, samples: Samples, segments: Sequence[Segment]) -> Iterator[RowTask]:
         """Yield chunks of rows, whose results are samples in memory, and read ahead of the work."""
 
-        def reads() -> Iterator[Task]:
+        def reads() -> Iterator[RowTask]:
             for segment in segments:
                 for start, stop in self._cut_into_chunks(samples, segment):
-                    yield Task(segment.interval, 0, samples.slice_rows(start, stop).load)
+                    yield RowTask(segment.interval, 0, samples.slice_rows(start, stop).load)
 
         # The thread of the reader ends when nothing refers to it any more.
         reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")
@@ -246,7 +246,7 @@ class Engine:
 
     def _tasks_of_executor(
         self, samples: Samples, work: Work, merge: Merge, segments: Sequence[Segment]
-    ) -> Iterator[Task]:
+    ) -> Iterator[RowTask]:
         """Yield one contiguous share per worker of an executor; a file travels as its name."""
         shares = balance(segments, count_task_slots(self.executor))
         if not isinstance(self.executor, ThreadPoolExecutor):
@@ -259,7 +259,7 @@ class Engine:
                 futures.append(future)
             for share, future in zip(shares, futures, strict=True):
                 future.result()  # Waits; an error of the worker is raised here.
-                yield Task(share.interval, share.n_rows, future.result)
+                yield RowTask(share.interval, share.n_rows, future.result)
         except BrokenExecutor as error:
             error.add_note("A worker ended before its work was done, perhaps for want of memory.")
             raise
@@ -295,10 +295,10 @@ def _fold_share(
     return engine.fold(samples, work, merge)
 
 
-def _chunks_in_memory(samples: Samples, segments: Sequence[Segment]) -> Iterator[Task]:
+def _chunks_in_memory(samples: Samples, segments: Sequence[Segment]) -> Iterator[RowTask]:
     for segment in segments:
         slice_rows = partial(samples.slice_rows, segment.start, segment.stop)
-        yield Task(segment.interval, 0, slice_rows)
+        yield RowTask(segment.interval, 0, slice_rows)
 
 
 @contextmanager

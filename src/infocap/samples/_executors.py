@@ -15,7 +15,7 @@ from ._dask import count_threads_of_cluster, find_client, is_dask_client
 
 
 @dataclass(frozen=True)
-class Task:
+class RowTask:
     """A piece of work on some rows.
 
     `result` does the work, or waits for the thread or process that does it, and returns the
@@ -27,13 +27,15 @@ class Task:
     result: Callable[[], Any]
 
 
-def run_ahead(pool: ThreadPoolExecutor, tasks: Iterator[Task], n_ahead: int) -> Iterator[Task]:
+def run_ahead(
+    pool: ThreadPoolExecutor, tasks: Iterator[RowTask], n_ahead: int
+) -> Iterator[RowTask]:
     """Start tasks on threads and yield them in order; at most `n_ahead` are under way."""
-    under_way = deque[tuple[Task, Future[Any]]]()
+    under_way = deque[tuple[RowTask, Future[Any]]]()
 
-    def oldest() -> Task:
+    def oldest() -> RowTask:
         task, future = under_way.popleft()
-        return Task(task.interval, task.n_rows, future.result)
+        return RowTask(task.interval, task.n_rows, future.result)
 
     try:
         for task in tasks:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LEAST_SQUARES = "least-squares"
-# A readout is constant, and gets no weight, if its standard deviation is below so many rounding
-# errors of its mean.
+# A readout is constant, and gets no weight, if its standard deviation is below this many
+# rounding errors of its mean.
 MAX_ROUNDING_ERRORS = 32
 # With fewer samples per readout, a fit without a penalty follows the noise.
 MIN_TRAINING_SAMPLES_PER_READOUT = 4
@@ -59,7 +59,8 @@ class Accuracy:
 
     Examples
     --------
-    >>> per_fold, linear = np.array([0.9, 0.8]), np.array([0.5, 0.5])
+    >>> per_fold = np.array([0.9, 0.8])
+    >>> linear = np.array([0.5, 0.5])
     >>> score = Accuracy(per_fold, linear, "spirals", "drawn", 200, "least-squares", False)
     >>> round(score.mean, 3), round(score.standard_error, 3), score.linear_mean
     (0.85, 0.05, 0.5)
@@ -341,7 +342,8 @@ class CapacityAccuracy:
 
     Examples
     --------
-    >>> total, accuracy = np.array([5.0, 9.0, 14.0, 17.0]), np.array([0.55, 0.63, 0.71, 0.74])
+    >>> total = np.array([5.0, 9.0, 14.0, 17.0])
+    >>> accuracy = np.array([0.55, 0.63, 0.71, 0.74])
     >>> errors = np.full(4, 0.01)
     >>> settings = {"power": (1, 2, 3, 4)}
     >>> CapacityAccuracy(total, None, accuracy, errors, 0.54, "spirals", settings)
@@ -369,12 +371,12 @@ class CapacityAccuracy:
             f"{self.measure} {self.accuracy.min():.1%} to {self.accuracy.max():.1%} "
             f"on {self.task}, linear model {self.linear:.1%}",
         ]
-        if self.doubtful.any():
-            lines.append(f"{self.doubtful.sum()} of the totals are unreliable")
+        if self.is_unreliable.any():
+            lines.append(f"{self.is_unreliable.sum()} of the totals are unreliable")
         return "\n  ".join(lines)
 
     @property
-    def doubtful(self) -> NDArray[np.bool_]:
+    def is_unreliable(self) -> NDArray[np.bool_]:
         """Whether the total of each setting is unreliable."""
         if not self.unreliable:
             return np.zeros(len(self.total), dtype=bool)

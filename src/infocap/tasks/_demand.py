@@ -15,12 +15,12 @@ from ..typing import Floats, Integers
 from ._task import Split, Task
 
 # Penalties on |coefficients|² (ridge regression), from next to none to one that leaves only the
-# mean. The held-out samples choose.
+# mean; held-out samples decide which is used.
 TRIED_PENALTIES = 10.0 ** np.arange(-10, 1)
 # The target's function is the fit with the strongest penalty that keeps this part of the best
 # share of the variance.
 MIN_KEPT_SHARE = 0.995
-# A fit whose power is so many times the target's variance is mostly extrapolation.
+# A fit whose power is this many times the target's variance is mostly extrapolation.
 MAX_POWER_RATIO = 4.0
 # Eigenvectors of every degree and fold cost L³ operations; with 3000 functions that takes a
 # minute.
@@ -131,8 +131,8 @@ class Demand:
     def reachable(self, result: CapacityResult) -> float:
         """Return the share of the fitted target that a device's readouts reproduce.
 
-        It holds for inputs distributed as the basis assumes; on the task's own inputs `accuracy` is
-        the judge.
+        It holds for inputs distributed as the basis assumes; for the task's own inputs see
+        `accuracy`.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     """Return which functions a task needs: how much of its target each degree explains.
 
     The target is an indicator of each class, or the real target. Functions up to each degree are
-    fitted to it by ridge regression on the task's own inputs, and judged on held-out samples. On
+    fitted to it by ridge regression on the task's own inputs, and scored on held-out samples. On
     these inputs the functions are rarely orthogonal, so a degree's share is what it adds to lower
     ones.
 

@@ -9,7 +9,9 @@ from ._task import Task
 
 # Steps before the first row, in which a recursion forgets that it started from zero.
 N_WARM_UP_STEPS = 500
-# Up to this order the recursion of NARMA hardly ever diverges for inputs up to 0.5; above, the
+# The inputs of NARMA are uniform between zero and this.
+MAX_NARMA_INPUT = 0.5
+# Up to this order the recursion of NARMA hardly ever diverges for these inputs; above, the
 # literature bounds it by tanh.
 MAX_STABLE_ORDER = 10
 # The recursion does not come back from this value: in 600,000 steps that did not diverge, y stayed
@@ -19,7 +21,7 @@ DIVERGENCE_LIMIT = 10.0
 MAX_NARMA_DRAWS = 50
 # Weights of the channel's symbols from d[t+2] to d[t-7] (Mathews and Lee, 1994; Jaeger and Haas,
 # 2004).
-CHANNEL = (0.08, -0.12, 1.0, 0.18, -0.1, 0.091, -0.05, 0.04, 0.03, 0.01)
+CHANNEL_WEIGHTS = (0.08, -0.12, 1.0, 0.18, -0.1, 0.091, -0.05, 0.04, 0.03, 0.01)
 # Position in the sequence of symbols of the symbol d[t] that belongs to the first input.
 FIRST_SYMBOL = 7
 # Symbols by which the target lags behind the channel.
@@ -65,13 +67,9 @@ def narma(
     """
     order = require_whole_number("order", order, 1)
     n_steps = require_whole_number("n_steps", n_steps, 10)
-    low = high = 0.0
-    if np.shape(domain) == (2,):
-        low, high = (require_number("domain", edge) for edge in domain)
-    if low >= high:
-        raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
+    low, high = _checked_domain(domain)
     u, y = _draw_narma(order, n_steps, np.random.default_rng(seed))
-    inputs = low + (high - low) * 2 * u[N_WARM_UP_STEPS:, None]
+    inputs = low + (high - low) / MAX_NARMA_INPUT * u[N_WARM_UP_STEPS:, None]
     return Task(
         inputs,
         y[N_WARM_UP_STEPS + 1 :],
@@ -83,10 +81,20 @@ def narma(
     )
 
 
+def _checked_domain(domain: tuple[float, float]) -> tuple[float, float]:
+    """Return the lowest and the highest input; refuse what is no range."""
+    if np.shape(domain) == (2,):
+        low = require_number("domain", domain[0])
+        high = require_number("domain", domain[1])
+        if low < high:
+            return low, high
+    raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
+
+
 def _draw_narma(order: int, n_steps: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return inputs and targets of the first sequence that does not diverge."""
     for _ in range(MAX_NARMA_DRAWS):
-        u = rng.uniform(0, 0.5, N_WARM_UP_STEPS + n_steps)
+        u = rng.uniform(0, MAX_NARMA_INPUT, N_WARM_UP_STEPS + n_steps)
         y = _narma_series(u, order)
         if np.isfinite(y[-1]):
             return u, y
@@ -178,8 +186,8 @@ def channel_equalisation(
     """
     n_steps = require_whole_number("n_steps", n_steps, 10)
     rng = np.random.default_rng(seed)
-    symbols = rng.choice([-3.0, -1.0, 1.0, 3.0], n_steps + len(CHANNEL) - 1)
-    q = np.convolve(symbols, CHANNEL, mode="valid")
+    symbols = rng.choice([-3.0, -1.0, 1.0, 3.0], n_steps + len(CHANNEL_WEIGHTS) - 1)
+    q = np.convolve(symbols, CHANNEL_WEIGHTS, mode="valid")
     signal = q + 0.036 * q**2 - 0.011 * q**3
     noise_amplitude = np.std(signal) * 10 ** (-require_number("snr_db", snr_db) / 20)
     inputs = signal + noise_amplitude * rng.standard_normal(n_steps)
@@ -190,7 +198,7 @@ def channel_equalisation(
         name=f"channel equalisation at {snr_db:g} dB",
         source=f"drawn with n_steps={n_steps}, snr_db={snr_db:g}, seed={seed}",
         regression=True,
-        memory=len(CHANNEL),
+        memory=len(CHANNEL_WEIGHTS),
     )
 
 
@@ -250,6 +258,7 @@ def _mackey_glass_series(n_steps: int, delay: float, rng: np.random.Generator) -
     step = delay / n_per_delay
     decay = np.exp(-0.1 * step)
     gain = (1 - decay) / 0.1  # of a feedback that is constant over a step
+    # The past is random around 1.2, where the series is usually started.
     past = 1.2 + 0.2 * (rng.random(n_per_delay + 1) - 0.5)
     pieces = [past[1:]]
     n_delays = int(np.ceil((n_steps + 1) / delay)) + 1

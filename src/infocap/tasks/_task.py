@@ -190,6 +190,7 @@ class Task:
         return self._stratified_splits(folds, seed)
 
     def _stratified_splits(self, folds: int, seed: int | None) -> list[Split]:
+        """Return shuffled folds, each with its share of every class."""
         codes = self.codes
         counts = np.bincount(codes)
         if counts.min() < folds:
@@ -205,6 +206,7 @@ class Task:
         return [Split(fold_of_row != fold, fold_of_row == fold) for fold in range(folds)]
 
     def _contiguous_splits(self, folds: int, washout: int) -> list[Split]:
+        """Return folds of consecutive rows, with a gap of the memory around the test rows."""
         n_rows = len(self.inputs)
         if washout >= n_rows:
             raise ParameterError(

@@ -17,7 +17,7 @@ from ..result import CapacityResult
 SHARE_BAR_WIDTH = 0.4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # A ring around the point of an unreliable total.
-RING_OF_DOUBT: Any = {
+RING_OF_UNRELIABLE: Any = {
     "linestyle": "none",
     "marker": "o",
     "markersize": 9,
@@ -87,10 +87,10 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     return ax
 
 
-def _draw_shares(ax: Axes, shares: np.ndarray, offset: float, **look: Any) -> None:
+def _draw_shares(ax: Axes, shares: np.ndarray, offset: float, **style: Any) -> None:
     """Draw the shares of the degrees from 1 on as bars."""
     places = np.arange(1, len(shares)) + offset
-    ax.bar(places, shares[1:], width=SHARE_BAR_WIDTH, **look)
+    ax.bar(places, shares[1:], width=SHARE_BAR_WIDTH, **style)
 
 
 def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | None = None) -> Axes:
@@ -147,9 +147,9 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
         ax.set_ylabel(relation.measure)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
-        if relation.doubtful.any():
-            ax.plot([], [], label="unreliable total", **RING_OF_DOUBT)
-        if len(names) > 1 or relation.doubtful.any():
+        if relation.is_unreliable.any():
+            ax.plot([], [], label="unreliable total", **RING_OF_UNRELIABLE)
+        if len(names) > 1 or relation.is_unreliable.any():
             ax.legend(loc="best", handlelength=1.6)
     return ax
 
@@ -164,8 +164,8 @@ class _Curve:
     total_error: np.ndarray | None  # NaN where a total is unreliable
     accuracy: np.ndarray
     accuracy_error: np.ndarray
-    doubtful: np.ndarray  # whether each total is unreliable
-    look: dict[str, Any]
+    is_unreliable: np.ndarray  # whether each total is unreliable
+    style: dict[str, Any]
 
 
 def _curves(relation: Any, along: str) -> list[_Curve]:
@@ -183,7 +183,7 @@ def _curves(relation: Any, along: str) -> list[_Curve]:
         total_error = None
         if relation.total_standard_error is not None:
             known_errors = relation.total_standard_error[rows]
-            total_error = np.where(relation.doubtful[rows], np.nan, known_errors)
+            total_error = np.where(relation.is_unreliable[rows], np.nan, known_errors)
         curve = _Curve(
             label=label,
             setting=np.array(relation.settings[along]),
@@ -191,15 +191,15 @@ def _curves(relation: Any, along: str) -> list[_Curve]:
             total_error=total_error,
             accuracy=relation.accuracy[rows],
             accuracy_error=relation.accuracy_standard_error[rows],
-            doubtful=relation.doubtful[rows],
-            look=_look(number),
+            is_unreliable=relation.is_unreliable[rows],
+            style=_style_of_curve(number),
         )
         curves.append(curve)
     return curves
 
 
-def _look(number: int) -> dict[str, Any]:
-    """Return the look of the points of a curve."""
+def _style_of_curve(number: int) -> dict[str, Any]:
+    """Return the style of the points of a curve."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -217,9 +217,10 @@ def _draw_over_capacity(ax: Axes, curve: _Curve) -> None:
         xerr=curve.total_error,
         label=curve.label,
         linewidth=0.6,
-        **curve.look,
+        **curve.style,
     )
-    ax.plot(curve.total[curve.doubtful], curve.accuracy[curve.doubtful], **RING_OF_DOUBT)
+    ringed = curve.is_unreliable
+    ax.plot(curve.total[ringed], curve.accuracy[ringed], **RING_OF_UNRELIABLE)
 
 
 def _draw_over_setting(ax: Axes, right: Axes, curve: _Curve) -> None:
@@ -229,11 +230,12 @@ def _draw_over_setting(ax: Axes, right: Axes, curve: _Curve) -> None:
         curve.accuracy_error,
         label=curve.label,
         linewidth=1.2,
-        **curve.look,
+        **curve.style,
     )
-    look = curve.look | {"linestyle": ":", "markerfacecolor": "white", "linewidth": 1.0}
-    right.errorbar(curve.setting, curve.total, curve.total_error, **look)
-    right.plot(curve.setting[curve.doubtful], curve.total[curve.doubtful], **RING_OF_DOUBT)
+    style = curve.style | {"linestyle": ":", "markerfacecolor": "white", "linewidth": 1.0}
+    right.errorbar(curve.setting, curve.total, curve.total_error, **style)
+    ringed = curve.is_unreliable
+    right.plot(curve.setting[ringed], curve.total[ringed], **RING_OF_UNRELIABLE)
 
 
 def _draw_linear_model(ax: Axes, relation: Any) -> None:

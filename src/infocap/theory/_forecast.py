@@ -172,6 +172,18 @@ class Forecast:
             n_samples = max(n_samples, int(np.ceil(SAMPLES_PER_FOURTH_MOMENT * fourth_moment)))
         return n_samples
 
+    @property
+    def reason_for_least_samples(self) -> str:
+        """Why there must be `least_samples`, in words."""
+        for_functions = RECOMMENDED_SAMPLES_PER_FUNCTION * len(self.basis)
+        for_readouts = PILOT_SAMPLES_PER_READOUT * self.maximum
+        if self.least_samples > max(for_functions, for_readouts):
+            return "some functions are so large at the edge that few samples decide"
+        return (
+            f"{RECOMMENDED_SAMPLES_PER_FUNCTION} for each of {len(self.basis)} functions and "
+            f"{PILOT_SAMPLES_PER_READOUT} for each of {self.maximum} readouts"
+        )
+
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
     """Return the error to expect of a device with so many readouts, the constant not counted.

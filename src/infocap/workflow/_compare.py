@@ -134,16 +134,19 @@ class Comparison:
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        """Return totals, degrees, and the functions that differ most, as text."""
+        """Return the table and the checks, as text."""
+        checks = [f"  check: {check}" for check in self.checks]
+        return "\n".join([*self.table_lines(), *checks])
+
+    def table_lines(self) -> list[str]:
+        """Return totals, degrees, and the functions that differ most, one line per row."""
         title = (
             f"Comparison of {len(self.names)} results over {len(self.basis)} "
             f"{self.basis.family_name} functions of {self.basis.n_inputs} inputs; ± reaches over "
             "the 95 % interval, * is a difference beyond it"
         )
         lines = [title, "", *self._lines_of_totals(), "", *self._lines_of_degrees()]
-        lines += self._lines_of_functions()
-        lines += [f"  check: {check}" for check in self.checks]
-        return "\n".join(lines)
+        return lines + self._lines_of_functions()
 
     def _repr_html_(self) -> str | None:
         return html_for_notebook(self)

@@ -112,6 +112,10 @@ class Exploration:
         return dict(sorted(largest.items()))
 
     def __repr__(self) -> str:
+        return "\n".join([*self.search_lines(), repr(self.result)])
+
+    def search_lines(self) -> list[str]:
+        """Return how the search went, one line per step."""
         result = self.result
         tested = self.rounds[-1]
         n_found = np.count_nonzero(result.capacity[1:])
@@ -127,7 +131,7 @@ class Exploration:
                 f"  round {number}: {round_.found} of {round_.tested} found, "
                 f"{round_.unexplained:.2f} unexplained before"
             )
-        return "\n".join([*lines, repr(result)])
+        return lines
 
 
 @answers_unknown_parameters

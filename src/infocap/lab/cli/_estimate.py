@@ -40,7 +40,7 @@ MIN_SECONDS_ANNOUNCED = 60.0
 
 @dataclass(frozen=True)
 class InputOptions:
-    """The distribution of the inputs as options give it; () leaves it open."""
+    """The distribution of the inputs; an option that is not given is an empty tuple."""
 
     input: tuple[str, ...] = option(
         "--input",
@@ -66,7 +66,7 @@ class InputOptions:
 
 @dataclass(frozen=True)
 class BasisOptions(InputOptions):
-    """The basis as options give it; None and () leave it open."""
+    """The basis; an option that is not given is None or an empty tuple."""
 
     max_degree: int | None = option(
         "--max-degree",
@@ -85,7 +85,7 @@ class BasisOptions(InputOptions):
 
 
 @dataclass(frozen=True)
-class EstimateOptions:
+class MethodOptions:
     """How capacities are estimated."""
 
     method: str = option(
@@ -146,12 +146,12 @@ class ChosenBasis:
 @click.command()
 @options("files", NamedInputFiles)
 @options("basis_options", BasisOptions)
-@options("estimate_options", EstimateOptions)
+@options("method_options", MethodOptions)
 @options("output", EstimateOutput)
 def estimate(
     files: NamedInputFiles,
     basis_options: BasisOptions,
-    estimate_options: EstimateOptions,
+    method_options: MethodOptions,
     output: EstimateOutput,
 ) -> None:
     """Estimate the capacities of the device recorded in FILES.
@@ -160,13 +160,13 @@ def estimate(
     design index; or of two FILES the first holds the inputs and the second the readouts.
     """
     output.check()
-    recording = files.read(in_memory=estimate_options.in_memory)
+    recording = files.read(in_memory=method_options.in_memory)
     chosen = basis_for(recording, basis_options)
-    cost = _cost_of(recording, chosen.basis, estimate_options.method)
+    cost = _cost_of(recording, chosen.basis, method_options.method)
     if not output.quiet:
         announce(files, recording, replace(chosen, reasons=chosen.reasons + cost))
-    with warnings_in_checks(), _cluster(estimate_options.scheduler) as executor:
-        settings = estimate_options.settings()
+    with warnings_in_checks(), _cluster(method_options.scheduler) as executor:
+        settings = method_options.settings()
         result = estimate_capacities(recording, basis=chosen.basis, executor=executor, **settings)
     output.finish(result, ["", *summary(result)])
 
@@ -212,8 +212,7 @@ def explore(
         exploration = search_functions(family=chosen.basis.families, **settings)
     metadata = exploration.result.metadata | {"provenance": provenance(recording)}
     result = replace(exploration.result, metadata=metadata)
-    how_the_search_went = repr(exploration).partition("\nCapacityResult")[0].split("\n")
-    output.finish(result, ["", *how_the_search_went, "", *summary(result)])
+    output.finish(result, ["", *exploration.search_lines(), "", *summary(result)])
 
 
 def announce(files: NamedInputFiles, recording: Recording, chosen: ChosenBasis) -> None:
@@ -292,6 +291,7 @@ def _basis_with_delays(
     families: Sequence[Any],
     distribution: dict[str, Any],
 ) -> ChosenBasis:
+    """Return the basis of delayed inputs that --max-delay asks for."""
     for name in ("max_degree", "index_set", "max_interactions"):
         value = getattr(basis_options, name)
         if value is not None:
@@ -317,6 +317,7 @@ def _basis_without_memory(
     plan: Plan | None,
     distribution: dict[str, Any],
 ) -> ChosenBasis:
+    """Return the basis of a device without memory, with what the options leave open chosen."""
     settings = dict(distribution)
     for name in ("max_degree", "index_set", "max_interactions"):
         value = getattr(basis_options, name)
@@ -348,15 +349,17 @@ def family_and_domain(
             "--input has the family and the range already; leave out --family and --domain."
         )
     n_inputs = len(families)
-    names: Sequence[Any] = input_options.family
+    given_families: Sequence[Any] = input_options.family
     if input_options.input:
-        names = inputs(*input_options.input)
-    _refuse_wrong_number("families", len(names), n_inputs, one_for_all=not input_options.input)
+        given_families = inputs(*input_options.input)
+    n_families = len(given_families)
+    _refuse_wrong_number("families", n_families, n_inputs, one_for_all=not input_options.input)
     _refuse_wrong_number("domains", len(domains), n_inputs, one_for_all=True)
 
     settings: dict[str, Any] = {}
-    if names:
-        settings["family"] = list(names) if len(names) == n_inputs else names[0]
+    if given_families:
+        is_one_for_all = n_families != n_inputs
+        settings["family"] = given_families[0] if is_one_for_all else list(given_families)
     if len(domains) == 1:
         settings["domain"] = domains[0]
     elif domains:

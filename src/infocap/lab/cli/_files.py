@@ -236,8 +236,7 @@ def compare(
             comparison.to_dataframe().to_csv(new_file, index=False)
     for path in plot:
         save_picture("compare", comparison, path)
-    lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
-    say(lines, comparison.checks, written)
+    say(comparison.table_lines(), comparison.checks, written)
     if strict and comparison.checks:
         exit_with_warnings()
 
@@ -258,7 +257,7 @@ def report(result: Path, output: Path, title: str | None) -> None:
     """Show a result as one HTML page, which needs no network."""
     from ..report import save  # with matplotlib, which is slow to import
 
-    refuse_other_page(output, (".html", ".htm"))
+    refuse_other_page(output, (".html",))
     path = save(load_result(result), output, title)
     echo(f"written to {path}")
 

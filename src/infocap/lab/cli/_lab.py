@@ -16,8 +16,10 @@ from ..._formatting import HALF_WIDTH_95, decimals, with_error
 from ...errors import ParameterError
 from ...result import CapacityResult, Growth
 from ..experiment import (
+    DEFAULT_UNTIL,
     DRIVER_MISTAKES,
     INTERRUPTED,
+    REFRESH_INTERVAL_S,
     Plan,
     Status,
     Store,
@@ -41,12 +43,10 @@ from ._terminal import (
     echo,
 )
 
-# Characters of the bars, which leaves room for the numbers on a line of 80.
+# Characters of the bars, which leave room for the numbers on a line of 80.
 BAR_LENGTH = 40
 # Moves the cursor to the top left, and clears what is below.
 CLEAR_SCREEN = "\x1b[H\x1b[J"
-# Seconds after which the screen is written again. An estimate takes less than that.
-WATCH_INTERVAL_S = 5.0
 # Decimals of a total in the table of `infocap watch` are those of this error, where no error is
 # known.
 ASSUMED_ERROR = 0.1
@@ -77,7 +77,8 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 def export(source: Path, output: Path, force: bool) -> None:
     """Write any readable file as .nc (everything) or .csv (a table).
 
-    A store (.db) can also go to a new store, with all that is whole in a damaged one.
+    A store can also be written as a new store (.db), which then holds all that can still be read of
+    a damaged one. --force does not replace a store.
     """
     if output.suffix in STORES:
         with Store.rescue(source, output) as store:
@@ -113,8 +114,8 @@ def export(source: Path, output: Path, force: bool) -> None:
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
     """Measure what a plan asks for and the store does not hold yet.
 
-    Every row is on the disk before the next is measured. Ctrl-C stops after the row under way; the
-    same command goes on from there.
+    Every measurement is on the disk before the next begins. Ctrl-C stops after the measurement
+    under way; the same command goes on from there.
     """
     refuse_place(output, STORES)
     loaded_plan = Plan.load(plan)
@@ -183,7 +184,7 @@ def extend(store: Path, n_samples: int) -> None:
 @click.option("--once", "only_once", is_flag=True, help="Show the run once and end; for scripts.")
 @click.option(
     "--until",
-    default=0.5,
+    default=DEFAULT_UNTIL,
     help="Advise to stop when the 95 % interval of the total is narrower than this.",
 )
 @click.option(
@@ -200,9 +201,9 @@ def extend(store: Path, n_samples: int) -> None:
 def watch(store: Path, only_once: bool, until: float, *, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
-    That is rows, rate, time left, the total capacity and its interval, drift and warnings. The
-    command works while the acquisition runs, and changes nothing. It ends when the run is complete,
-    or with Ctrl-C.
+    That is measurements, rate, time left, the total capacity and its interval, drift and warnings.
+    The command works while the acquisition runs, and changes nothing. It ends when the run is
+    complete, or with Ctrl-C.
     """
     if web:
         _watch_in_browser(store, until, port)
@@ -221,40 +222,40 @@ def _watch_in_browser(store: Path, until: float, port: int) -> None:
 
 
 def _watch_in_terminal(store: Path, until: float, only_once: bool) -> None:
-    run = status(store, until=until)
+    current = status(store, until=until)
     try:
         while True:
             if sys.stdout.isatty() and not only_once:
                 click.echo(CLEAR_SCREEN, nl=False)
-            echo(_screen(run))
-            if only_once or run.complete:
+            echo(_screen(current))
+            if only_once or current.complete:
                 return
-            time.sleep(WATCH_INTERVAL_S)
-            run = run.refreshed(until)
+            time.sleep(REFRESH_INTERVAL_S)
+            current = current.refreshed(until)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 
 
-def _screen(run: Status) -> str:
+def _screen(current: Status) -> str:
     """Return all that `infocap watch` shows at a time."""
-    title = f" · {run.plan.title}" if run.plan.title else ""
-    share = run.stored / run.planned
+    title = f" · {current.plan.title}" if current.plan.title else ""
+    share = current.stored / current.planned
     n_full = int(BAR_LENGTH * share)
     bar = "█" * n_full + "░" * (BAR_LENGTH - n_full)
     lines = [
-        f"{run.path}{title} · plan {run.plan.fingerprint[:12]}",
+        f"{current.path}{title} · plan {current.plan.fingerprint[:12]}",
         "",
-        f"  {bar} {share:4.0%}   {counts_in_words(run)}",
-        f"  {pace_in_words(run)}",
+        f"  {bar} {share:4.0%}   {counts_in_words(current)}",
+        f"  {pace_in_words(current)}",
         "",
     ]
-    if run.result is None:
-        lines.append(f"  no capacities yet: {run.problem}")
+    if current.result is None:
+        lines.append(f"  no capacities yet: {current.problem}")
     else:
-        lines += _capacity_lines(run.result)
-    if run.checks:
-        lines += ["", *(f"  {line}" for line in check_lines(run.checks))]
-    lines += ["", f"  {run.advice}"]
+        lines += _capacity_lines(current.result)
+    if current.checks:
+        lines += ["", *(f"  {line}" for line in check_lines(current.checks))]
+    lines += ["", f"  {current.advice}"]
     return "\n".join(lines)
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,8 @@ def save_picture(plot_name: str, subject: Any, path: Path, width_mm: float | Non
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    plot = import_module("infocap.plot")
+    from ... import plot
+
     # The width must be known while the plot is made, because legends are arranged to fit it.
     with nullcontext() if width_mm is None else plot.width(width_mm):
         ax = getattr(plot, plot_name)(subject)

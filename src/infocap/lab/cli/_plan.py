@@ -13,8 +13,8 @@ from ...errors import ParameterError
 from ...estimators import METHODS, forecast_cost
 from ...result import CapacityResult, load_result
 from ...theory import Forecast, efficiency_bound, forecast, forecast_from
-from ..experiment import Plan
-from ._estimate import EstimateOptions, InputOptions, family_and_domain, read_delays
+from ..experiment import ORDERS, Plan
+from ._estimate import InputOptions, MethodOptions, family_and_domain, read_delays
 from ._outputs import refuse_existing
 from ._terminal import (
     FILE,
@@ -76,7 +76,7 @@ class PrecisionGoal:
 )
 @click.option(
     "--order",
-    type=NameChoice(["random", "doubling", "design"]),
+    type=NameChoice(ORDERS),
     default="random",
     help="Order of acquisition.",
 )
@@ -89,9 +89,11 @@ class PrecisionGoal:
     "--repeat-every", default=0, help="Measure one in this many inputs twice, to know the noise."
 )
 @click.option(
-    "--reference-every", default=0, help="Measure one input again after so many rows, to see drift."
+    "--reference-every",
+    default=0,
+    help="Measure one input again after this many others, to see drift.",
 )
-@click.option("--dark-every", default=0, help="Measure with the source off after so many rows.")
+@click.option("--dark-every", default=0, help="Measure with the source off after this many others.")
 @click.option("--averages", default=1, help="Readings per measurement, which are averaged.")
 @click.option("--settle-s", default=0.0, help="Seconds to wait between setting and reading.")
 @click.option("--input-unit", default="", show_default=False, help="Unit of all inputs, such as V.")
@@ -303,17 +305,14 @@ def _advice(expected: Forecast, error: float, n_samples: int) -> list[str]:
     """Return the table of errors and costs, and the number of samples to take, with the reason."""
     basis = expected.basis
     min_samples = expected.least_samples
-    reason = f"4 for each of {len(basis)} functions and {expected.maximum} readouts"
-    if min_samples > 4 * max(len(basis), expected.maximum):
-        reason = "some functions are so large at the edge that few samples decide"
     balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
     return [
         "",
         *_table(expected, n_samples),
         "",
         f"Take {n_samples} samples: the smallest power of two{balanced} from {min_samples} on "
-        f"({reason}) with which the error stays below {error:g}, also at the high end. It is then "
-        f"{_error_at(expected, n_samples)}.",
+        f"({expected.reason_for_least_samples}) with which the error stays below {error:g}, also "
+        f"at the high end. It is then {_error_at(expected, n_samples)}.",
     ]
 
 
@@ -323,7 +322,7 @@ def _table(expected: Forecast, n_recommended: int) -> list[str]:
         f"  {'':>9}  error of the total, root mean square",
         f"  {'samples':>9}  {'(range over devices)':<25}  computing   memory",
     ]
-    method = METHODS[EstimateOptions.method]
+    method = METHODS[MethodOptions.method]
     for factor in (0.25, 0.5, 1, 2, 4):
         n_samples = int(factor * n_recommended)
         if n_samples == 0:

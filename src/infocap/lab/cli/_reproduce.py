@@ -139,7 +139,7 @@ def reproduce(
     scripts = {name: _script(name) for name in FIGURES if name in figures}
     _refuse_missing_packages(scripts)
     if data is not None:
-        click.echo(_script("_measured").add(data))
+        echo(_script("_measured").add(data))
     output.mkdir(parents=True, exist_ok=True)
     executor = ProcessPoolExecutor(
         workers,

@@ -18,7 +18,9 @@ MAX_DEGREES_SHOWN_EMPTY = 24
 # Inputs or readouts that are shown one by one; the others share a line, so that all fits on a
 # screen.
 MAX_CHANNELS_SHOWN = 8
-# Files, and things in them that were left out, that are shown one by one.
+# Files that are shown one by one.
+MAX_FILES_SHOWN = 20
+# Things in files that were left out, that are shown one by one.
 MAX_LEFT_OUT_SHOWN = 20
 # Names of extra values that are shown.
 MAX_EXTRA_NAMES = 4
@@ -43,17 +45,17 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
 def _total(result: CapacityResult) -> list[str]:
     basis = result.basis
     error = result.total_standard_error
-    total = result.qualified_total
-    interval = ""
-    if not result.unreliable and error is None:
+    if result.unreliable:
+        total = result.qualified_total
+        interval = ""
+    elif error is None:
+        total = f"{result.total:.3f}"
         interval = " (no error bar from this method)"
-    elif not result.unreliable and error is not None:
+    else:
         digits = decimals(error)
         low, high = result.total_interval()
-        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
-    if not total:
-        digits = 3 if error is None else decimals(error)
         total = f"{result.total:.{digits}f}"
+        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
     lines = [
         f"Total capacity {total} of at most {result.maximum} ({result.readouts_in_words})"
         f"{interval}",
@@ -138,7 +140,10 @@ def describe(recording: Recording) -> list[str]:
     n_samples, n_inputs = np.shape(recording.inputs)
     n_readouts = np.shape(recording.readouts)[1]
     files = recording.metadata.get("read_from", [])
-    lines = [f"{file['file']}: {file['as']}" for file in files[:MAX_LEFT_OUT_SHOWN]]
+    lines = [f"{file['file']}: {file['as']}" for file in files[:MAX_FILES_SHOWN]]
+    n_hidden = len(files) - MAX_FILES_SHOWN
+    if n_hidden > 0:
+        lines.append(f"and {n_hidden} more files")
     lines.append(
         f"Recording of {n_samples} samples, {counted(n_inputs, 'input')}, "
         f"{counted(n_readouts, 'readout')}"
@@ -201,7 +206,7 @@ def _measurements(recording: Recording, files: FileRecords) -> list[Fact]:
         in_row_order = np.all(np.diff(times) >= 0)
         order = "the order of the rows" if in_row_order else "another order than that of the rows"
         columns = "".join(f"{name}: " for file in files for name in file.get("time", []))
-        facts.append(Fact("time", f"{columns}{_range_of(times)}, acquired in {order}"))
+        facts.append(Fact("time", f"{columns}{_range_of_times(times)}, acquired in {order}"))
     if recording.repeats is not None:
         n_repeated = np.isfinite(recording.repeats).all(axis=1).sum()
         facts.append(Fact("repeats", f"{n_repeated} samples were measured twice"))
@@ -241,20 +246,25 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _range_of(values: np.ndarray) -> str:
-    """Return the smallest and the largest value, as dates where they are times since 1970."""
+    """Return the smallest and the largest value."""
     if values.dtype.kind == "c":
         values = np.abs(values)
     if not np.isfinite(values).any():
         return "no numbers"
     smallest = np.nanmin(values)
     largest = np.nanmax(values)
-    is_one_column = values.ndim == 1
-    if smallest > MIN_SECONDS_SINCE_1970 and is_one_column:
-        return f"{_date(smallest)} to {_date(largest)}"
     text = f"{smallest:.5g} to {largest:.5g}"
+    is_one_column = values.ndim == 1
     if is_one_column and len(values) > 2 and (np.diff(values) == 1).all():
         text += ", counts the rows"
     return text
+
+
+def _range_of_times(times: np.ndarray) -> str:
+    """Return the first and the last time, as dates where they are seconds since 1970."""
+    if np.isfinite(times).any() and np.nanmin(times) > MIN_SECONDS_SINCE_1970:
+        return f"{_date(np.nanmin(times))} to {_date(np.nanmax(times))}"
+    return _range_of(times)
 
 
 def _date(seconds_since_1970: float) -> str:

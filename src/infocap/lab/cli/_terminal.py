@@ -18,7 +18,7 @@ from ...errors import Check, DataWarning, printable
 from ...recording import Recording
 from ..files import read
 
-# What a command is before click makes one of it.
+# The function behind a command, before click decorates it.
 Command = Callable[..., None]
 
 FILE = click.Path(dir_okay=False, path_type=Path)

@@ -15,16 +15,26 @@ from ._instrument import (
     simulated_bench,
 )
 from ._measurement import Kind, Measurement
-from ._plan import Plan
+from ._plan import ORDERS, Plan
 from ._schedule import Schedule
-from ._status import Status, counts_in_words, pace_in_words, status
+from ._status import (
+    DEFAULT_UNTIL,
+    REFRESH_INTERVAL_S,
+    Status,
+    counts_in_words,
+    pace_in_words,
+    status,
+)
 from ._store import Store
 from ._store_file import MAX_TIME_S, SQLITE_MAGIC, read_store, recording_of_store
 
 __all__ = [
+    "DEFAULT_UNTIL",
     "DRIVER_MISTAKES",
     "INTERRUPTED",
     "MAX_TIME_S",
+    "ORDERS",
+    "REFRESH_INTERVAL_S",
     "SQLITE_MAGIC",
     "Instrument",
     "Kind",

@@ -33,11 +33,11 @@ from ._store_row import BEGUN, ENDED
 
 # What ``recording.metadata["stopped"]`` says after Ctrl-C.
 INTERRUPTED = "interrupted"
-# A run that may stop early is estimated so many times: often enough to save most of the beam time
+# A run that may stop early is estimated this many times: often enough to save most of the beam time
 # that is left over, seldom enough that estimating takes less time than measuring.
 N_ESTIMATES = 32
-# Where the plan does not tell the number of readouts, two rows that agree do, among so many. The
-# first spectrum after switching on may be cut short.
+# Where the plan does not tell the number of readouts, two rows that agree do, among this many.
+# The first spectrum after switching on may be cut short.
 MAX_FIRST_ROWS = 5
 # The signals that end a run after the measurement under way, on the systems that have them.
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
@@ -179,7 +179,7 @@ def _measure_all(instrument: RetryingInstrument, until: float | None, progress: 
     n_at_estimate = len(store)
     disable = None if progress else True  # None: shown on a terminal only
     with tqdm(
-        total=n_planned, initial=len(store), desc="Acquiring", unit="row", disable=disable
+        total=n_planned, initial=len(store), desc="Acquiring", unit="measurement", disable=disable
     ) as bar:
         for batch in _batches(store.remaining(), instrument.batch):
             if instrument.stop.is_set():
@@ -197,7 +197,7 @@ def _measure_all(instrument: RetryingInstrument, until: float | None, progress: 
 
 
 def _batches(measurements: Iterator[Measurement], size: int) -> Iterator[list[Measurement]]:
-    """Return so many measurements at a time; one with the source off comes by itself."""
+    """Return lists of at most `size` measurements; one with the source off comes by itself."""
     for is_dark, group in itertools.groupby(
         measurements, key=lambda measurement: measurement.kind == Kind.DARK
     ):

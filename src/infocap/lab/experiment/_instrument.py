@@ -28,7 +28,7 @@ DRIVER_MISTAKES = (
 )
 # Settings of [metadata.bench] that are of the bench; all others are of the simulated system.
 BENCH_SETTINGS = ("latency_s", "dropout", "drift", "batch")
-# After so many measurements all readouts of a bench have changed by the share `drift`.
+# After this many measurements all readouts of a bench have changed by the share `drift`.
 MEASUREMENTS_PER_DRIFT = 1000
 
 
@@ -56,7 +56,7 @@ class Instrument(Protocol):
 
     **Parameters that are passed where a method has them.** ``settle_s`` and ``averages`` of the
     plan, to wait after setting the inputs and to average by itself; without ``averages`` it is
-    asked so many times, and the mean is stored. ``seed`` belongs to the measurement (for
+    asked that many times, and the mean is stored. ``seed`` belongs to the measurement (for
     `measure_many` it is a list of seeds): simulated noise is then the same after a restart.
 
     Examples

@@ -5,12 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from ..._formatting import html_for_notebook
 from ..._validation import require_boolean, require_number, require_one_of, require_whole_number
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
@@ -94,9 +94,9 @@ class Plan:
         One input in `repeat_every`, chosen at random, is measured twice, the second time at a
         random moment.
     reference_every, reference_input
-        After so many measurements comes one at a constant input, which shows drift.
+        After this many measurements comes one at a constant input, which shows drift.
     dark_every
-        After so many measurements comes one with the source off, by the method ``dark()`` of the
+        After this many measurements comes one with the source off, by the method ``dark()`` of the
         instrument. The latest is subtracted from the readouts of a recording; the store keeps both
         as they were measured.
     averages, settle_s
@@ -197,8 +197,8 @@ class Plan:
         return u
 
     @property
-    def weights(self) -> Floats | None:
-        """The weights of the inputs, (samples,), for `estimate`.
+    def sample_weight(self) -> Floats | None:
+        """The weight of each sample, (samples,), for `estimate`.
 
         None where the inputs are drawn as the basis assumes.
         """
@@ -245,9 +245,8 @@ class Plan:
         fingerprint = self.fingerprint[:12]
         return f"{title}{functions} {how}, seed {self.seed}, fingerprint {fingerprint}"
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: HTML from the report, which is loaded by name."""
-        return str(import_module("infocap.lab.report").notebook(self))
+    def _repr_html_(self) -> str | None:
+        return html_for_notebook(self)
 
     # Longer plans.
 

@@ -71,7 +71,7 @@ class RetryingInstrument:
         # A single thread makes all calls, one after the other. As a daemon it does not keep Python
         # from ending while a call hangs.
         self._thread = None if self.timeout_s is None else ThreadPool(1)
-        self._call: AsyncResult | None = None
+        self._pending_answer: AsyncResult | None = None
 
     def refuse_impossible_plan(self) -> None:
         """Refuse an instrument that cannot do what the plan asks for."""
@@ -132,7 +132,7 @@ class RetryingInstrument:
                     raise DataError(
                         f"the instrument failed {n_failures} times at {place} "
                         f"({error_in_one_line(problem)}); everything before is safe. Set it "
-                        "right, then give the same command again: it goes on from there."
+                        "right, then run the same command again: it goes on from there."
                     ) from problem
             else:
                 if readings:  # a first reading alone does not tell whether its length is right
@@ -201,14 +201,15 @@ class RetryingInstrument:
         """Return the answer; a TimeoutError leaves the call under way, for the next attempt."""
         if self._thread is None:
             return ask()
-        if self._call is None:  # otherwise an earlier call for the same input is still under way
-            self._call = self._thread.apply_async(_catching_exit, (ask,))
-        self._call.wait(self.timeout_s)
-        if not self._call.ready():
+        # Otherwise an earlier call for the same input is still under way.
+        if self._pending_answer is None:
+            self._pending_answer = self._thread.apply_async(_catching_exit, (ask,))
+        self._pending_answer.wait(self.timeout_s)
+        if not self._pending_answer.ready():
             raise TimeoutError(f"no answer within {self.timeout_s:g} s")
-        call = self._call
-        self._call = None
-        answer = call.get()
+        arrived = self._pending_answer
+        self._pending_answer = None
+        answer = arrived.get()
         if isinstance(answer, SystemExit):
             raise answer
         return answer

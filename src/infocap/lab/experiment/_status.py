@@ -22,22 +22,26 @@ from ._plan import Plan
 from ._store_file import StoreContents, read_store, recording_of_store
 from ._store_row import BEGUN, ENDED
 
-# The rate is that of the last so many measurements: a run slows down and speeds up.
+# The rate is that of this many of the last measurements: a run slows down and speeds up.
 N_RECENT = 200
-# Capacities are estimated again when there are so many times more samples; fewer would hardly
+# Capacities are estimated again when there are this many times more samples; fewer would hardly
 # change them.
 MIN_GROWTH = 1.05
 # With fewer samples per readout no capacity means anything.
 MIN_STORED_SAMPLES_PER_READOUT = 2
-# A run looks stopped when nothing came for so many times the usual pause, and so many seconds more.
+# A run looks stopped when nothing came for this many times the usual pause and this many seconds
+# more.
 LATE_PAUSES = 10.0
 LATE_S = 30.0
-# Pauses are at least so long in seconds when they are compared: clocks tell no less.
+# Shorter pauses, in seconds, count as this long when they are compared: clocks tell no less.
 MIN_PAUSE_S = 1e-3
 # The slowest rate that is believed, in measurements per second.
 MIN_RATE_HZ = 1e-9
 # The width of the 95 % interval of the total at which to stop, where no other is given.
 DEFAULT_UNTIL = 0.5
+# Seconds between two looks at a run in progress: a look reads the store and may estimate, which
+# takes less.
+REFRESH_INTERVAL_S = 5.0
 
 
 class Counts(NamedTuple):
@@ -67,6 +71,8 @@ class Status:
         The latest estimate, or None and the reason.
     advice
         What to do now, in one sentence.
+    advice_kind
+        ``"complete"``, ``"stop"``, ``"go on"``, or ``"look"`` where somebody has to look at it.
     checks
         What was noticed about the data.
 
@@ -90,6 +96,7 @@ class Status:
     result: CapacityResult | None
     problem: str
     advice: str
+    advice_kind: str
     checks: tuple[Check, ...]
 
     @property
@@ -108,7 +115,7 @@ class Status:
         return self.stored == self.planned
 
     @property
-    def width(self) -> float | None:
+    def interval_width(self) -> float | None:
         """The width of the 95 % interval of the total; None without a result."""
         return None if self.result is None else interval_width(self.result)
 
@@ -170,6 +177,14 @@ def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) 
     if contents.measurements:
         age_s = max(time.time() - float(contents.times[-1]), 0.0)
     n_left = sum(count.planned - count.stored for count in counts.values())
+    advice = _advice(
+        n_left=n_left,
+        last_event=_last_event(contents, path),
+        result=result,
+        until=until,
+        age_s=age_s,
+        rate_hz=rate_hz,
+    )
     return Status(
         path=path,
         plan=plan,
@@ -179,14 +194,8 @@ def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) 
         last_row_age_s=age_s,
         result=result,
         problem=estimated.problem,
-        advice=_advice(
-            n_left=n_left,
-            last_event=_last_event(contents, path),
-            result=result,
-            until=until,
-            age_s=age_s,
-            rate_hz=rate_hz,
-        ),
+        advice=advice.text,
+        advice_kind=advice.kind,
         checks=contents.checks(path) if result is None else result.checks,
     )
 
@@ -274,8 +283,9 @@ def _rate_hz(times: np.ndarray) -> float | None:
     usual = max(float(np.median(pauses)), MIN_PAUSE_S)
     # The night, or a restart, is no part of the pace.
     is_regular = pauses <= LATE_PAUSES * usual + LATE_S
+    n_regular = int(is_regular.sum())
     seconds = float(pauses[is_regular].sum())
-    return len(pauses) / seconds if seconds > 0 else None
+    return n_regular / seconds if seconds > 0 else None
 
 
 def _last_event(contents: StoreContents, path: Path) -> str:
@@ -290,6 +300,13 @@ def _last_event(contents: StoreContents, path: Path) -> str:
     return events[-1]
 
 
+class Advice(NamedTuple):
+    """What to do now: its kind, as in `Status.advice_kind`, and one sentence."""
+
+    kind: str
+    text: str
+
+
 def _advice(
     *,
     n_left: int,
@@ -298,53 +315,59 @@ def _advice(
     until: float,
     age_s: float | None,
     rate_hz: float | None,
-) -> str:
-    """Return in one sentence what to do now."""
+) -> Advice:
+    """Return what to do now."""
     if not n_left:
-        return "complete: all that was planned is stored."
+        return Advice("complete", "complete: all that was planned is stored.")
     if last_event == BEGUN:
-        return (
-            "the acquisition was killed or has crashed: look at the device, then give the same "
-            "command again."
+        return Advice(
+            "look",
+            "the acquisition was killed or has crashed: look at the device, then run the same "
+            "command again.",
         )
     if result is not None and not result.unreliable and interval_width(result) < until:
-        return f"stop now: interval below {until:g}."
+        return Advice("stop", f"stop now: interval below {until:g}.")
     if last_event == ENDED:
-        return (
+        return Advice(
+            "look",
             "no acquisition is running: the same `infocap acquire` as before measures what is "
-            "missing."
+            "missing.",
         )
     usual_pause_s = 1 / max(rate_hz or 1.0, MIN_RATE_HZ)
     if age_s is not None and age_s > LATE_S + LATE_PAUSES * usual_pause_s:
-        return f"no new row for {age_s:.0f} s: is the acquisition still running?"
+        return Advice(
+            "look", f"no new measurement for {age_s:.0f} s: is the acquisition still running?"
+        )
     if result is None:
-        return "go on."
+        return Advice("go on", "go on.")
     if result.unreliable:
-        return f"the total is unreliable: {result.unreliable}."
-    return f"go on: the interval is {interval_width(result):.2f} wide, {until:g} is wanted."
+        return Advice("look", f"the total is unreliable: {result.unreliable}.")
+    width = interval_width(result)
+    return Advice("go on", f"go on: the interval is {width:.2f} wide, {until:g} is wanted.")
 
 
 # In words, for the terminal and the page.
 
 
-def counts_in_words(run: Status) -> str:
+def counts_in_words(current: Status) -> str:
     """Return what is stored and planned of each kind of measurement, in words."""
     names = {"noise": "noise"}
-    if run.plan.runs:
+    if current.plan.runs:
         names |= {"sample": "runs", "repeat": "repeated runs"}
     parts = []
-    for kind, counts in run.counts.items():
+    for kind, counts in current.counts.items():
         name = names.get(kind, f"{kind}s")
         parts.append(f"{counts.stored}/{counts.planned} {name}")
     return ", ".join(parts)
 
 
-def pace_in_words(run: Status) -> str:
+def pace_in_words(current: Status) -> str:
     """Return how fast a run goes, how long it will take, and when something came last, in words."""
-    thing = "run" if run.plan.runs else "row"
-    parts = ["no rate yet" if run.rate_hz is None else f"{run.rate_hz:.3g} {thing}s/s"]
-    if not run.complete and run.seconds_left is not None:
-        parts.append(f"{duration(run.seconds_left)} left")
-    if run.last_row_age_s is not None:
-        parts.append(f"last {thing} {duration(run.last_row_age_s)} ago")
+    thing = "run" if current.plan.runs else "measurement"
+    rate_hz = current.rate_hz
+    parts = ["no rate yet" if rate_hz is None else f"{rate_hz:.3g} {thing}s/s"]
+    if not current.complete and current.seconds_left is not None:
+        parts.append(f"{duration(current.seconds_left)} left")
+    if current.last_row_age_s is not None:
+        parts.append(f"last {thing} {duration(current.last_row_age_s)} ago")
     return ", ".join(parts)

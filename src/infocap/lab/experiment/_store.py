@@ -295,7 +295,7 @@ class Store:
             raise DataError(
                 f"{rows[0].name} could not be stored ({problem}; {free_mb:,.0f} MB are free "
                 f"there); the {len(self)} measurements before it are safe in {self.path}. Make "
-                "room, then give the same command again to go on."
+                "room, then run the same command again to go on."
             ) from None
 
     def _refuse_deleted(self) -> None:
@@ -305,14 +305,16 @@ class Store:
                 return
         name = f"{self.path.stem}-rescued-{time.time():.0f}{self.path.suffix}"
         new_path = self.path.with_name(name)
-        place = "lost"
+        fate = "are lost; begin a new store"
         with suppress(sqlite3.Error):
             self._connection.execute("VACUUM INTO ?", (str(new_path),))
-            place = f"in {new_path}"
+            fate = (
+                f"are in {new_path}: give that file the name of the store, then run the same "
+                "command again to go on"
+            )
         raise DataError(
             f"{self.path} was deleted, moved or replaced while an acquisition wrote to it; the "
-            f"{len(self)} measurements that it held are {place}. Give that file the name of the "
-            "store, and then the same command again: it goes on from there."
+            f"{len(self)} measurements that it held {fate}."
         )
 
     # Events and longer plans.

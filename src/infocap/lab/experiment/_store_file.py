@@ -46,6 +46,7 @@ MAX_NAMES = 12
 MAX_REASONS = 3
 MAX_PLACES = 5
 
+# SQLite's codes for a file that another process holds, and for one that only a writer can open.
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 NEEDS_WRITER = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -100,17 +101,18 @@ class StoreContents:
         times = self.times
         return bool((np.diff(times) >= 0).all() and (times < MAX_TIME_S).all())
 
-    def add(self, identity: int, columns: Sequence[Any]) -> None:
+    def add(self, row_id: int, columns: Sequence[Any]) -> None:
         """Take in a row of the table if it is whole; otherwise keep its name."""
-        for missing in range(self.last_id + 1, identity):
+        for missing in range(self.last_id + 1, row_id):
             self.left_out.append(FIRST_ROWS.get(missing, f"row {missing}"))
-        self.last_id = identity
+        self.last_id = row_id
         try:
             self._add_whole(StoreRow.from_columns(columns))
         except DAMAGE:
-            self.left_out.append(_damaged_name(identity, columns))
+            self.left_out.append(_damaged_name(row_id, columns))
 
     def _add_whole(self, row: StoreRow) -> None:
+        """Take in an undamaged row, by its kind."""
         if row.kind == PLAN_ROW:
             self.plans.append(row.table())
         elif row.kind == SCHEDULE_ROW:
@@ -151,14 +153,14 @@ class StoreContents:
         )
 
 
-def _damaged_name(identity: int, columns: Sequence[Any]) -> str:
+def _damaged_name(row_id: int, columns: Sequence[Any]) -> str:
     """Return the name of a damaged row, as far as it can still be read."""
     kind, number, *_ = columns
     with suppress(*DAMAGE):
         kind = bytes(kind).decode()
         if kind in ROW_KINDS:
             return f"{kind} {int(number)}"
-    return FIRST_ROWS.get(identity, f"row {identity}")
+    return FIRST_ROWS.get(row_id, f"row {row_id}")
 
 
 def _failure_note(failures: list[dict[str, Any]]) -> Check:
@@ -233,10 +235,10 @@ def _read_whole(connection: sqlite3.Connection, max_rows: int) -> StoreContents:
         last_line = verdict.decode(errors="replace").split("\n")[-1]
         raise sqlite3.DatabaseError(f"malformed: {last_line}")
     contents = StoreContents()
-    for identity, *columns in connection.execute(f"SELECT id, {COLUMNS} FROM entry ORDER BY id"):
-        if not isinstance(identity, int) or not contents.last_id < identity <= max_rows:
+    for row_id, *columns in connection.execute(f"SELECT id, {COLUMNS} FROM entry ORDER BY id"):
+        if not isinstance(row_id, int) or not contents.last_id < row_id <= max_rows:
             raise sqlite3.DatabaseError("malformed: the numbers of its rows make no sense")
-        contents.add(identity, columns)
+        contents.add(row_id, columns)
     return contents
 
 
@@ -244,11 +246,11 @@ def _read_row_by_row(connection: sqlite3.Connection, max_rows: int) -> StoreCont
     """Read each row by its number, so that a damaged page costs only the rows on it."""
     contents = StoreContents()
     query = f"SELECT {COLUMNS} FROM entry WHERE id = ?"
-    for identity in range(1, max_rows + 1):
+    for row_id in range(1, max_rows + 1):
         with suppress(sqlite3.Error, UnicodeDecodeError):  # `add` sees the gap and names the row
-            columns = connection.execute(query, (identity,)).fetchone()
+            columns = connection.execute(query, (row_id,)).fetchone()
             if columns is not None:
-                contents.add(identity, columns)
+                contents.add(row_id, columns)
     return contents
 
 
@@ -279,6 +281,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Open a SQLite file in a mode of its URI, so that damaged parts do not end the reading."""
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=READ_TIMEOUT_S)
     connection.text_factory = bytes  # text that is damaged must not end the reading of the rest
@@ -327,6 +330,7 @@ def recording_of_store(contents: StoreContents, path: Path) -> Recording:
 
 
 def _to_recording(contents: StoreContents, path: Path) -> Recording:
+    """Return the measurements of a store as a recording with their provenance."""
     provenance = _provenance_with_times(contents)
     plan = provenance.get("plan", {})
     measurements = _in_design_order(contents)

@@ -156,6 +156,7 @@ def _one_per_row(path: Path, name: str, values: Any, n_rows: int) -> Any:
 
 
 def _refuse_unsorted(path: Path, index: Integers) -> None:
+    """Refuse a design index that does not grow from row to row, for data read in blocks."""
     steps_back = np.flatnonzero(np.diff(index) <= 0)
     if len(steps_back):
         row = int(steps_back[0]) + 1

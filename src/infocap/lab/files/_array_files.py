@@ -219,6 +219,8 @@ def open_zarr(path: Path) -> Iterator[ArrayFile]:
 
 
 def _describe_zarr(path: Path, name: str, array: Any) -> StoredArray:
+    """Return an array of a zarr group with how to read it, and what of it is missing."""
+
     def load() -> Any:
         for chunks in (array.chunks, array.shards or ()):
             refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)

@@ -6,8 +6,8 @@
    of seconds that only grow, or called ``t`` or so that never goes back. It is neither input nor
    readout.
 4. Columns of text, empty columns, and a nameless column that counts the rows are left out.
-5. Inputs, where the user names none, are columns called ``u1``, ``u2``, ..., or ``u``; in a file
-   that is to hold only inputs, all that is left.
+5. Inputs, where the user names none, are columns called ``u1``, ``u2``, ..., or else one called
+   ``u``, ``inputs`` or ``input``; in a file that is to hold only inputs, all that is left.
 6. Readouts, where the user names none, are all columns of numbers that are left.
 
 What became what, and what was left out and why, goes into the metadata of the recording.
@@ -15,7 +15,7 @@ What became what, and what was left out and why, goes into the metadata of the r
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,13 @@ MAX_LEFT_OUT_IN_CHECK = 6
 Roles = dict[str, list[int]]
 
 
+class Clock(NamedTuple):
+    """The column that is the time, and its values in seconds."""
+
+    column: int
+    times: Floats
+
+
 def rows_of_sheet(sheet: Sheet, options: ReadOptions) -> RowsOfFile:
     """Take inputs, readouts or both from the columns of a table."""
     is_transposed = (options.axes or "").replace(" ", "") == "channels,samples"
@@ -72,12 +79,14 @@ def _assign(sheet: Sheet, options: ReadOptions) -> RowsOfFile:
     index = _column_of_design_index(sheet)
     used = {*index, *named.get("u", []), *named.get("x", [])}
     clock = _clock(sheet, used)
-    unusable = {*index, *clock, *_columns_of_text(sheet), *_empty_columns(sheet)}
+    clock_columns = [] if clock is None else [clock.column]
+    columns_of_text = _columns_of_text(sheet)
+    unusable = {*index, *clock_columns, *columns_of_text, *_empty_columns(sheet)}
     unusable.update(_columns_that_count_rows(sheet))
     usable = [k for k in range(len(sheet.labels)) if k not in unusable]
     inputs = _columns_of_inputs(sheet, options, named, usable)
     readouts = _columns_of_readouts(options, named, usable, inputs)
-    roles = {"inputs": inputs, "readouts": readouts, "time": list(clock), "index": index}
+    roles = {"inputs": inputs, "readouts": readouts, "time": clock_columns, "index": index}
     left_out = _left_out(sheet, roles, usable)
     if options.wants_readouts and not readouts:
         _refuse_without_readouts(sheet, left_out)
@@ -85,16 +94,15 @@ def _assign(sheet: Sheet, options: ReadOptions) -> RowsOfFile:
     rows = RowsOfFile(sheet.path, axes=options.axes)
     rows.metadata = _metadata(sheet)
     rows.checks = list(sheet.checks)
-    rows.columns_of_text = [
-        list(sheet.columns[k].astype(str))
-        for k in _columns_of_text(sheet)
-        if k not in {*inputs, *readouts, *clock}
-    ]
+    used = {*inputs, *readouts, *clock_columns}
+    for k in columns_of_text:
+        if k not in used:
+            rows.columns_of_text.append(list(sheet.columns[k].astype(str)))
     if index:
         numbers = sheet.numbers(index, real="index")[:, 0]
         rows.index = integer_index(sheet.path, numbers)
-    for times in clock.values():
-        rows.time = times
+    if clock is not None:
+        rows.time = clock.times
     if inputs:
         rows.u = sheet.numbers(inputs, real="inputs")
     if readouts:
@@ -103,7 +111,9 @@ def _assign(sheet: Sheet, options: ReadOptions) -> RowsOfFile:
     _name_columns(rows, sheet, inputs, readouts)
     if left_out and options.wants_readouts and "x" not in named:
         rows.checks.append(_check_of_left_out(sheet, left_out))
-    names = {role: [sheet.labels[k] for k in columns] for role, columns in roles.items()}
+    names = {}
+    for role, columns in roles.items():
+        names[role] = [sheet.labels[k] for k in columns]
     rows.note_choice(sheet.layout, names, left_out)
     return rows
 
@@ -145,8 +155,8 @@ def _columns_that_count_rows(sheet: Sheet) -> list[int]:
     return [k for k, name in enumerate(sheet.labels) if not name and sheet.counts_rows(k)]
 
 
-def _clock(sheet: Sheet, used: set[int]) -> dict[int, Floats]:
-    """Return the first column that is a clock, with its times in seconds, if there is one."""
+def _clock(sheet: Sheet, used: set[int]) -> Clock | None:
+    """Return the first column that is a clock; None where there is none."""
     plain = [plain_name(label) for label in sheet.labels]
     day = next((k for k, name in enumerate(plain) if name in DATE_NAMES), None)
     with_usual_name = [plain.index(name) for name in TIME_NAMES if name in plain]
@@ -159,8 +169,8 @@ def _clock(sheet: Sheet, used: set[int]) -> dict[int, Floats]:
             continue
         is_date = sheet.is_text(k)
         if has_usual_name or is_date or _is_running(sheet.labels[k], times):
-            return {k: in_seconds(times)}
-    return {}
+            return Clock(k, in_seconds(times))
+    return None
 
 
 def _is_running(label: str, times: Floats) -> bool:

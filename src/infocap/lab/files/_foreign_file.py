@@ -4,8 +4,8 @@ The whole procedure, from a file to `RowsOfFile`:
 
 1. The suffix tells the format. A text table is read as a `Sheet` of columns, anything else is
    opened as an `ArrayFile` of named arrays. This happens once for each file.
-2. Names that the user gives by ``u=`` and ``x=`` are looked for: exactly, then as patterns, then in
-   capitals.
+2. Names that the user gives by ``u=`` and ``x=`` are looked for: as written, with dots for slashes,
+   as patterns, and last without regard to capitals and units.
 3. Without them usual names are: ``u``, ``inputs``, ``u1``, ``u2``, ...; ``x``, ``readouts``,
    ``outputs``.
 4. A ``design_index`` (or ``index``) and a ``time`` are taken along.
@@ -174,9 +174,10 @@ def _array_of_design_index(file: ArrayFile, used: set[str]) -> list[str]:
 
 def _clock(file: ArrayFile, rows: RowsOfFile, used: set[str]) -> list[str]:
     """Return the array of times, if there is one as long as inputs or readouts."""
-    lengths = {
-        length for values in (rows.u, rows.x) if values is not None for length in values.shape
-    }
+    lengths: set[int] = set()
+    for values in (rows.u, rows.x):
+        if values is not None:
+            lengths.update(values.shape)
     free = [
         name
         for name in _free_real_arrays(file, used)

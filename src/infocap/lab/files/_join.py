@@ -25,9 +25,10 @@ def join(paths: list[Path], recordings: list[Recording]) -> Recording:
     design_index = np.concatenate([recording.design_index for recording in recordings])
     order = np.argsort(design_index, kind="stable")
     fingerprints = {recording.metadata.get("fingerprint") for recording in recordings}
-    counts_points = len(fingerprints) == 1 and (np.diff(design_index[order]) > 0).all()
+    is_one_plan = len(fingerprints) == 1 and (np.diff(design_index[order]) > 0).all()
     runs: dict[str, Any] = {}
-    if not counts_points:  # of several designs, or only numbers of rows
+    # Several plans, or indices that only count rows: keep the order of the files.
+    if not is_one_plan:
         design_index = np.arange(len(design_index))
         order = design_index
         runs = {"runs": _first_rows_of_runs(recordings)}
@@ -36,10 +37,7 @@ def join(paths: list[Path], recordings: list[Recording]) -> Recording:
     time, reference_time = _join_times(recordings)
     has_time = any(recording.time is not None for recording in recordings)
     extra, extra_names = _join_extra(recordings, order)
-    described = {
-        name: max((getattr(recording, name) for recording in recordings), key=bool)
-        for name in DESCRIPTIONS
-    }
+    described = {name: _first_told(recordings, name) for name in DESCRIPTIONS}
     return Recording(
         inputs=_join_rows(recordings, "inputs", None if is_in_order else order),
         readouts=_join_rows(recordings, "readouts", None if is_in_order else order),
@@ -98,6 +96,12 @@ def _refuse_common_points(paths: list[Path], recordings: list[Recording]) -> Non
 
 
 # What the parts become
+
+
+def _first_told(recordings: list[Recording], name: str) -> Any:
+    """Return a description from the first file that tells it; an empty one where none does."""
+    values = [getattr(recording, name) for recording in recordings]
+    return next(filter(None, values), values[0])
 
 
 def _first_rows_of_runs(recordings: list[Recording]) -> list[int]:

@@ -22,9 +22,9 @@ from ._foreign_file import FORMATS, open_file, rows_of
 from ._join import join
 from ._names import NotInFileError
 from ._options import ReadOptions
-from ._own_file import load_own
 from ._pair import pair
 from ._readers import find_reader, read_with, refuse_names, registered_suffixes
+from ._saved_recording import load_saved_recording
 from ._tables import Sheet
 
 STORES = (".db", ".sqlite")
@@ -129,7 +129,7 @@ def read(
 
 def _read_one(path: Path, options: ReadOptions) -> Recording:
     """Read a file that holds inputs and readouts."""
-    recording = _read_whole(path, options)
+    recording = _read_self_describing(path, options)
     if recording is not None:
         return recording
     if path.suffix.lower() == ".npy":
@@ -150,7 +150,7 @@ def _read_pair(path: Path, readouts: Path, options: ReadOptions) -> Recording:
 
 def _read_two(path: Path, other: Path, options: ReadOptions) -> Recording:
     """Read two files that both hold inputs and readouts, or one of inputs and one of readouts."""
-    recording = _read_whole(path, options)
+    recording = _read_self_describing(path, options)
     if recording is None:
         with open_file(path) as file:
             if not is_folder(other):
@@ -161,8 +161,8 @@ def _read_two(path: Path, other: Path, options: ReadOptions) -> Recording:
     return join([path, other], [recording, _read_one(other, options)])
 
 
-def _read_whole(path: Path, options: ReadOptions) -> Recording | None:
-    """Read a file that says itself what is what; None where `open_file` opens it."""
+def _read_self_describing(path: Path, options: ReadOptions) -> Recording | None:
+    """Read a store, or a file of an added reader; return None for a file that `open_file` opens."""
     suffix = path.suffix.lower()
     reader = find_reader(suffix, (*FORMATS, *STORES))
     if reader is not None:
@@ -187,7 +187,7 @@ def _is_store(path: Path) -> bool:
 def _recording_of(file: ArrayFile | Sheet, options: ReadOptions) -> Recording:
     """Read inputs and readouts from an open file, which infocap or another program wrote."""
     if isinstance(file, ArrayFile) and options.names_nothing:
-        recording = load_own(file, options.in_memory)
+        recording = load_saved_recording(file, options.in_memory)
         if recording is not None:
             return recording
     return to_recording(rows_of(file, options))

@@ -21,11 +21,11 @@ Reader = Callable[[Path], Recording]
 READERS: dict[str, Reader] = {}
 
 
-def find_reader(suffix: str, own_suffixes: tuple[str, ...]) -> Reader | None:
+def find_reader(suffix: str, infocap_suffixes: tuple[str, ...]) -> Reader | None:
     """Find the reader that a script added, or a package for a suffix that infocap does not read."""
     if suffix in READERS:
         return READERS[suffix]
-    if suffix in own_suffixes:
+    if suffix in infocap_suffixes:
         return None
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         if entry_point.name.lower() == suffix:
@@ -46,7 +46,7 @@ def registered_suffixes() -> tuple[str, ...]:
 
 
 def read_with(reader: Reader, path: Path, options: ReadOptions) -> Recording:
-    """Read a file by a reader that was added, which gives whole recordings."""
+    """Read a file by a reader that was added, which returns a finished recording."""
     kind = path.suffix.lower()
     with as_data_error(readable_path(path, folder=path.is_dir()), f"a {kind} file"):
         recording = reader(path)

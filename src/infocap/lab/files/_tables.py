@@ -333,7 +333,8 @@ def _find_separator(lines: list[str]) -> str | None:
                     n_numbers += _looks_like_number(cell)
         return n_numbers / max(n_cells, 1)
 
-    present = [sign for sign in SEPARATORS if any(sign in line for line in sample)]
+    text = "\n".join(sample)
+    present = [sign for sign in SEPARATORS if sign in text]
     return max([*present, None], key=share_of_numbers)
 
 

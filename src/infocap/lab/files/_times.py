@@ -7,6 +7,7 @@ import numpy as np
 from ...typing import Floats
 from ..experiment import MAX_TIME_S
 
+# The factor from one unit of time to the next: s, ms, µs, ns.
 MILLI = 1000
 
 

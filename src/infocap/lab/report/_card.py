@@ -170,7 +170,9 @@ def _write_picture(
         version=__version__,
         total=words.total,
         maximum=result.maximum,
-        sure=_text_lines(wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17),
+        explanation=_text_lines(
+            wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17
+        ),
         bar=_figures.stacked_bar(parts, result.maximum, ""),
         shares=_text_lines(legend, x=236, line_height=19),
         left=_picture_drawing(partial(capacity_bars, total=False), result),
@@ -332,7 +334,8 @@ def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     for degree, capacity in enumerate(np.bincount(degrees, result.capacity).tolist()):
         if capacity:
             colour = DEGREE_COLOURS[degree]
-            parts.append(_figures.Part(colour, capacity, fixed(capacity), f"of degree {degree}"))
+            meaning = f"of degree {DEGREE_NAMES[degree]}" if degree else "of the constant"
+            parts.append(_figures.Part(colour, capacity, fixed(capacity), meaning))
     limit = result.noise_limited_total
     if limit is not None and limit > result.total:
         outside = limit - result.total

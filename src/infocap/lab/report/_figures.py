@@ -53,9 +53,9 @@ MAX_MATRIX_CELLS = 20_000
 MAX_TOOLTIPS_PER_CURVE = 200
 # Radius in pixels around the point of a curve within which its tooltip is shown.
 TOOLTIP_RADIUS = 6
-# A part of the maximum below half a hundredth would be written as 0.0.
+# Smaller parts of the maximum, in functions, cannot be seen in the bar and are not listed.
 MIN_SHOWN_PART = 5e-3
-# A part that lies within so many standard errors of zero may be chance.
+# A part that lies within this many standard errors of zero may be chance.
 CHANCE_IN_STANDARD_ERRORS = 2.0
 # The ring around the total; a share of its path is as many hundredths of its length.
 RING_SHAPE: Any = {
@@ -67,12 +67,14 @@ RING_SHAPE: Any = {
     "stroke_width": 10,
 }
 MAX_FONT_SIZE_IN_CIRCLE = 46.0
-# Levels of misfit that a check hands over: digits 1 to 9, three of which are a factor of two.
+# Levels of misfit in the picture that a check holds: digits 0 (usual or less) to 9. Three levels
+# more are a factor of two.
 N_MISFIT_COLOURS = 10
 MISFIT_LEVELS_PER_OCTAVE = 3
 
 # Colours of the style sheet in light mode by name, and the variable of the style sheet by colour.
 LIGHT_COLOURS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", read_asset("page.css")))
+# Reversed, so that of two variables with one colour the first one counts.
 COLOUR_VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT_COLOURS.items())}
 COLOUR_VARIABLES["#000000"] = "var(--ink)"
 PAGE_STYLE: Any = {

@@ -11,14 +11,19 @@ from threading import Lock, Thread
 from ..._formatting import percent
 from ...errors import InfocapError
 from ...result import CapacityResult
-from ..experiment import Status, counts_in_words, pace_in_words, status
+from ..experiment import (
+    DEFAULT_UNTIL,
+    REFRESH_INTERVAL_S,
+    Status,
+    counts_in_words,
+    pace_in_words,
+    status,
+)
 from ._html import Markup, element, fill_template, fixed, join
 from ._page import embedded_numbers, page_body, whole_page
 
 # The loopback address: no other machine can reach the page.
 HOST = "127.0.0.1"
-# Seconds after which the page asks for news. A measurement rarely takes less than a tenth of that.
-REFRESH_INTERVAL_S = 5.0
 # Seconds after which the server looks again whether it is to end.
 SHUTDOWN_POLL_S = 0.1
 HEADERS = {
@@ -26,12 +31,13 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
 }
-# The colour of the page by the first words of the advice; any other advice is a warning.
-TONES = {"go on": "calm", "complete": "fine", "stop now": "fine"}
+# The colour of the page by the kind of the advice; any other kind is a warning.
+TONES = {"complete": "fine", "stop": "fine", "go on": "calm"}
+WARNING_TONE = "warned"
 
 
 @contextmanager
-def live(path: str | Path, *, until: float = 0.5, port: int = 0) -> Iterator[str]:
+def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> Iterator[str]:
     """Serve the page of a run in progress, which updates itself.
 
     The page is computed on request, so an idle server costs nothing. Its address holds a token that
@@ -110,12 +116,13 @@ class _LivePage:
                 self.status = self.status.refreshed(self.until)
             except InfocapError as error:
                 problem = str(error)
-            run = self.status
-            title = run.plan.title or run.path.name
+            current = self.status
+            title = current.plan.title or current.path.name
             report = numbers = Markup()
-            if run.result is not None:
-                report, numbers = _report(run.result, title)
-            return whole_page(title, join([progress(run, problem), report]), numbers, live=True)
+            if current.result is not None:
+                report, numbers = _report(current.result, title)
+            body = join([progress(current, problem), report])
+            return whole_page(title, body, numbers, live=True)
 
 
 @lru_cache(maxsize=1)
@@ -124,19 +131,23 @@ def _report(result: CapacityResult, title: str) -> tuple[Markup, Markup]:
     return page_body(result, title), embedded_numbers(result, title)
 
 
-def progress(run: Status, problem: str) -> Markup:
+def progress(current: Status, problem: str) -> Markup:
     """Return how a run stands: how much is stored, how fast it grows, and what to do."""
-    share = run.stored / run.planned
-    advice = problem or run.advice
-    tones = [tone for beginning, tone in TONES.items() if advice.startswith(beginning)]
+    share = current.stored / current.planned
+    if problem:
+        advice = problem
+        tone = WARNING_TONE
+    else:
+        advice = current.advice
+        tone = TONES.get(current.advice_kind, WARNING_TONE)
     facts = []
-    for name, text in _facts(run).items():
+    for name, text in _facts(current).items():
         facts.append(element("div", element("dt", name), element("dd", text)))
     return fill_template(
         "live.html",
         share=f"{100 * share:.2f}",
         title=f"{percent(share)} measured",
-        tone=tones[0] if tones else "warned",
+        tone=tone,
         every=REFRESH_INTERVAL_S,
         advice=advice[:1].upper() + advice[1:],
         facts=join(facts),
@@ -144,24 +155,24 @@ def progress(run: Status, problem: str) -> Markup:
     )
 
 
-def _facts(run: Status) -> dict[str, str]:
+def _facts(current: Status) -> dict[str, str]:
     """Return the numbers of a run by name."""
     facts = {
-        "stored": f"{run.stored} of {run.planned}: {counts_in_words(run)}",
-        "pace": pace_in_words(run),
+        "stored": f"{current.stored} of {current.planned}: {counts_in_words(current)}",
+        "pace": pace_in_words(current),
         "retries": "none",
     }
-    for check in run.checks:
+    for check in current.checks:
         if "failures" in check.found:
             n_failures = check.found["failures"]
             facts["retries"] = f"{n_failures}, because the instrument failed"
             break
-    result = run.result
+    result = current.result
     if result is None:
-        facts["capacities"] = f"none yet: {run.problem}"
+        facts["capacities"] = f"none yet: {current.problem}"
         return facts
-    if not result.unreliable and run.width is not None:
-        facts["95 % interval of the total"] = f"{fixed(run.width)} wide"
+    if not result.unreliable and current.interval_width is not None:
+        facts["95 % interval of the total"] = f"{fixed(current.interval_width)} wide"
     if result.drift is not None:
         size = result.drift.size
         drift = f"{percent(size)} of the readouts' spread" if size else "none beyond its noise"

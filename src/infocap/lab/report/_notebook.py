@@ -33,7 +33,7 @@ class InputRow(NamedTuple):
 
 
 def notebook(subject: Any) -> str:
-    """Return an object as HTML: the words of the terminal, and drawings or its inputs.
+    """Return an object as HTML: its text as a terminal shows it, and drawings or a table of inputs.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     'report.html'
     """
     path = Path(path)
-    require_one_of("path suffix", path.suffix, (".html", ".htm"))
+    require_one_of("path suffix", path.suffix, (".html",))
     return write_text(path, page(result, title))
 
 
@@ -186,7 +186,7 @@ def headline(result: CapacityResult) -> Markup:
         circle=_figures.circle(result),
         budget=_figures.budget(result),
         total=words.total,
-        sure=words.explanation,
+        explanation=words.explanation,
         maximum=result.maximum,
         inputs=inputs,
     )

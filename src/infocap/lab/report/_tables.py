@@ -112,7 +112,10 @@ def _function_row(result: CapacityResult, k: int) -> Markup:
     cells: list[object] = ["constant" if label == "1" else label, with_error(capacity, error), bar]
     if result.p_value is not None:
         p_value = float(result.p_value[k])
-        cells.append("< 0.001" if p_value < MIN_WRITTEN_P_VALUE else fixed(p_value, 3))
+        if p_value < MIN_WRITTEN_P_VALUE:
+            cells.append(f"< {MIN_WRITTEN_P_VALUE:g}")
+        else:
+            cells.append(fixed(p_value, 3))
     cells += [result.basis.degrees[k], result.basis.interactions[k]]
     return element("tr", *(element("td", cell) for cell in cells))
 

@@ -4,7 +4,7 @@ const begin = (signal) => {
   const data = JSON.parse(document.getElementById("infocap-data")?.textContent ?? "null");
   const functions = data?.functions;
   const total = functions?.capacity.length;
-  const QUANTILE = 1.959963984540054;
+  const HALF_WIDTH_95 = 1.959963984540054; // of a 95 % interval, in standard errors
   const NBSP = "\u00a0";
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
@@ -19,7 +19,8 @@ const begin = (signal) => {
 
   function withError(value, error) {
     if (value === null || value === undefined) return "–";
-    if (value === 0 || !error) return value === 0 ? "0" : minus(value.toFixed(3));
+    if (value === 0) return "0";
+    if (!error) return minus(value.toFixed(3));
     const decimals = decimalsFor(error);
     const shown = error.toFixed(decimals).replace(/^0.00000$/, "<0.00001");
     return `${minus(value.toFixed(decimals))}${NBSP}±${NBSP}${shown}`;
@@ -34,7 +35,12 @@ const begin = (signal) => {
   const error = (i) => column("standard_error", i);
   const label = (i) => functions.label[i];
   const shownLabel = (i) => (label(i) === "1" ? "constant" : label(i));
-  const kind = (i) => (functions.variables[i] === 0 ? "0" : functions.variables[i] === 1 ? "1" : functions.variables[i] === 2 ? "2" : ">2");
+
+  // As the drawings name the kinds of functions by their number of variables.
+  function kind(i) {
+    const variables = functions.variables[i];
+    return variables > 2 ? ">2" : String(variables);
+  }
 
   // ---- tooltips: [heading, ...lines], a line is a text or a pair
 
@@ -42,7 +48,7 @@ const begin = (signal) => {
     const lines = [["capacity", withError(functions.capacity[i], error(i))]];
     if (error(i) !== null) {
       const centre = functions.unbiased ? functions.unbiased[i] : functions.capacity[i];
-      const reach = QUANTILE * error(i);
+      const reach = HALF_WIDTH_95 * error(i);
       const decimals = decimalsFor(error(i));
       const ends = [centre - reach, centre + reach].map((end) => Math.min(Math.max(end, 0), 1).toFixed(decimals));
       lines.push(["95 % interval", `${ends[0]} to ${ends[1]}`]);
@@ -52,20 +58,20 @@ const begin = (signal) => {
     return [shownLabel(i), ...lines, ["degree", String(functions.degree[i])]];
   }
 
-  function aboutDegree(degree, wanted) {
+  function aboutDegree(degree, wantedKind) {
     const members = [];
     for (let i = 0; i < total; i += 1) {
-      if (functions.degree[i] === degree && (!wanted || kind(i) === wanted)) members.push(i);
+      if (functions.degree[i] === degree && (!wantedKind || kind(i) === wantedKind)) members.push(i);
     }
-    const held = members.filter((i) => functions.capacity[i] > 0);
-    held.sort((a, b) => functions.capacity[b] - functions.capacity[a] || a - b);
-    const sum = held.reduce((all, i) => all + functions.capacity[i], 0);
+    const nonzero = members.filter((i) => functions.capacity[i] > 0);
+    nonzero.sort((a, b) => functions.capacity[b] - functions.capacity[a] || a - b);
+    const sum = nonzero.reduce((all, i) => all + functions.capacity[i], 0);
     const names = { 0: "the constant", 1: "one variable", 2: "two variables", ">2": "more than two variables" };
-    const heading = `Degree ${degree}${wanted ? `, ${names[wanted]}` : ""}: ${sum.toFixed(2)}`;
-    const lines = held.slice(0, 6).map((i) => [shownLabel(i), functions.capacity[i].toFixed(3)]);
-    const rest = held.length - lines.length;
+    const heading = `Degree ${degree}${wantedKind ? `, ${names[wantedKind]}` : ""}: ${sum.toFixed(2)}`;
+    const lines = nonzero.slice(0, 6).map((i) => [shownLabel(i), functions.capacity[i].toFixed(3)]);
+    const rest = nonzero.length - lines.length;
     if (rest > 0) lines.push(`and ${rest} smaller of ${members.length} functions`);
-    if (!held.length) lines.push(`none of ${members.length} functions`);
+    if (!nonzero.length) lines.push(`none of ${members.length} functions`);
     return [heading, ...lines];
   }
 
@@ -99,29 +105,29 @@ const begin = (signal) => {
   const markOf = (target) => (target && target.closest ? target.closest(".mark") : null);
   let pointer = null; // where it is, while it is on a mark
 
-  function pointed(event) {
+  function onPointer(event) {
     const mark = markOf(event.target);
     pointer = mark ? [event.clientX, event.clientY] : null;
     if (mark) show(mark, event.clientX, event.clientY);
-    else if (!tip.hidden) focused();
+    else if (!tip.hidden) onFocus();
   }
 
-  function focused() {
+  function onFocus() {
     const mark = markOf(document.activeElement);
     if (!mark) return hide();
     const box = mark.getBoundingClientRect();
     return show(mark, box.right - 8, box.top + Math.min(box.height / 2, 20));
   }
 
-  document.addEventListener("pointermove", pointed, { signal });
-  document.addEventListener("pointerdown", pointed, { signal });
-  document.addEventListener("focusin", focused, { signal });
+  document.addEventListener("pointermove", onPointer, { signal });
+  document.addEventListener("pointerdown", onPointer, { signal });
+  document.addEventListener("focusin", onFocus, { signal });
   document.addEventListener("focusout", hide, { signal });
   document.addEventListener("scroll", () => {
     if (tip.hidden) return;
     const mark = pointer && markOf(document.elementFromPoint(...pointer));
     if (mark) show(mark, ...pointer);
-    else focused();
+    else onFocus();
   }, { passive: true, capture: true, signal });
 
   // One mark of each drawing can be reached with Tab, its neighbours with the arrow keys.
@@ -150,8 +156,8 @@ const begin = (signal) => {
   }, { signal });
 
   function neighbour(mark, [dx, dy]) {
-    const centre = (one) => {
-      const box = one.getBoundingClientRect();
+    const centre = (shape) => {
+      const box = shape.getBoundingClientRect();
       return [box.left + box.width / 2, box.top + box.height / 2];
     };
     const [x, y] = centre(mark);
@@ -283,10 +289,10 @@ const begin = (signal) => {
         ...present.map((name) => functions[name][i] ?? ""),
       ].join(","));
     }
-    const about = data.attributes.format
+    const header = data.attributes.format
       ? [`# ${JSON.stringify({ ...data.attributes, metadata: data.metadata })}`]
       : [];
-    return [...about, ...lines, ""].join("\n");
+    return [...header, ...lines, ""].join("\n");
   }
 
   const slug = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 60);
@@ -302,7 +308,9 @@ const begin = (signal) => {
   byId("save-csv")?.addEventListener("click", () => save(csv(), "text/csv", "csv"));
   byId("save-json")?.addEventListener("click", () => save(JSON.stringify(data), "application/json", "json"));
 
-  // ---- figures as files: alone, so with all that the style sheet gives them; always light, as for paper
+  // ---- figures saved as files
+
+  // A file has no style sheet, so the computed styles are written into it, always the light ones.
 
   const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "text-anchor"];
   const FONT = "Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
@@ -324,8 +332,8 @@ const begin = (signal) => {
     if (theme) root.dataset.theme = theme;
     else delete root.dataset.theme;
     const { width, height } = drawing.viewBox.baseVal;
-    const given = { xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": FONT, fill: "black", stroke: "none" };
-    for (const [name, value] of Object.entries(given)) copy.setAttribute(name, value);
+    const attributes = { xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": FONT, fill: "black", stroke: "none" };
+    for (const [name, value] of Object.entries(attributes)) copy.setAttribute(name, value);
     return new XMLSerializer().serializeToString(copy);
   }
 

@@ -17,7 +17,7 @@ from ...recording import (
 REQUIRED_ARRAYS = ("inputs", "readouts", "design_index")
 
 
-def load_own(file: ArrayFile, in_memory: bool) -> Recording | None:
+def load_saved_recording(file: ArrayFile, in_memory: bool) -> Recording | None:
     """Restore what `Recording.save` wrote; return None for other people's files."""
     path = file.path
     file_format = str(file.attributes.get("format", ""))
