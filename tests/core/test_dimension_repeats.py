@@ -207,7 +207,7 @@ def test_the_total_and_its_error_are_those_of_a_jackknife_that_computes_everythi
     repeats = from_repeats(
         *np.moveaxis(repeated, 1, 0),
         measured_once=once if n_once else None,
-        weights=weights if is_weighted else None,
+        sample_weight=weights if is_weighted else None,
         constant=constant,
     )
     share = by_definition(repeated, once, weights, constant)
