@@ -214,6 +214,23 @@ def test_a_family_from_outside_that_does_not_tell_its_arguments_is_not_saved(mon
         basis.to_dict()
 
 
+@pytest.mark.parametrize("suffix", ["nc", "csv"])
+def test_a_result_with_a_family_that_is_not_known_here_is_not_called_damaged(
+    suffix, extended, monkeypatch, tmp_path
+):
+    basis = infocap.product_basis("outside-semicircle", n_inputs=1, max_degree=2)
+    u = infocap.draw(basis, 64, seed=1)
+    path = infocap.estimate(u, u, basis).save(tmp_path / f"result.{suffix}")
+    monkeypatch.delitem(infocap.basis.FAMILIES, "outside-semicircle")
+    with pytest.raises(infocap.errors.DataError) as refusal:
+        infocap.load_result(path)
+    assert str(refusal.value) == (
+        f"{path} has functions of the family 'outside-semicircle', which is not known here; put the "
+        "function that makes it into infocap.basis.FAMILIES before reading, or install the package "
+        "that offers it."
+    )
+
+
 def test_an_estimator_from_outside_is_one_more(extended, tmp_path):
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     u = infocap.draw(basis, 1024, seed=1)
