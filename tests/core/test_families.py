@@ -260,6 +260,7 @@ def shifted_legendre(shift):
         recurrence=recurrence,
         canonical_quantile=lambda p: 2 * p - 1 + shift,
         distribution="uniform",
+        support=(shift - 1, shift + 1),
     )
 
 
@@ -290,13 +291,27 @@ def test_families_are_alike_when_they_have_the_same_functions():
     assert len({legendre(), legendre(), own, shifted_legendre(0.0)}) == 3
 
 
+@pytest.mark.parametrize("support", [(-1, 1), (-np.inf, 0), (-4, 4)])
+def test_a_support_that_the_quantiles_leave_is_refused(support):
+    message = (
+        r"`support=.*` of the family 'hermite' does not hold its quantiles, .*-4\.75.* to 4\.75"
+    )
+    with pytest.raises(ParameterError, match=message):
+        replace(families.hermite(), support=support)
+
+
 def halves(count):
     """A function that pickle finds by its name."""
     return np.zeros(count), np.full(count, 0.5)
 
 
+def uniform(p):
+    """Another one."""
+    return 2 * p - 1
+
+
 def test_a_family_of_ones_own_travels_with_its_functions():
-    own = replace(legendre(), name="mine", recurrence=halves, canonical_quantile=halves)
+    own = replace(legendre(), name="mine", recurrence=halves, canonical_quantile=uniform)
     assert pickle.loads(pickle.dumps(own)) == own
     with pytest.raises(ParameterError, match="'legendre' is your own"):
         describe(replace(legendre(), recurrence=halves))

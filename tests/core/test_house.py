@@ -5,7 +5,7 @@ How much code there is, is nobody's business here.
 
 import ast
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -184,6 +184,51 @@ def test_a_family_from_outside_travels_and_is_saved(extended, tmp_path):
     assert_allclose(pickle.loads(pickle.dumps(basis))(u), basis(u))
     infocap.estimate(u, u**2, basis).save(tmp_path / "result.nc")
     assert_allclose(infocap.load_result(tmp_path / "result.nc").basis(u), basis(u))
+
+
+def gamma2(shape=2.0, named=True):
+    """Laguerre polynomials of an input with a Gamma distribution; `named` says whether it tells its shape."""
+    parameters = (("shape", shape),) if named else ()
+    return replace(infocap.basis.laguerre(shape), name="gamma2", parameters=parameters)
+
+
+def test_a_family_from_outside_with_arguments_is_saved(monkeypatch, tmp_path):
+    monkeypatch.setitem(infocap.basis.FAMILIES, "gamma2", gamma2)
+    basis = infocap.product_basis("gamma2(3)", n_inputs=2, max_degree=2)
+    assert basis.families[0].parameters == (("shape", 3),)
+    u = infocap.draw(basis, 256, seed=1)
+    infocap.estimate(u, u**2, basis).save(tmp_path / "result.nc")
+    loaded = infocap.load_result(tmp_path / "result.nc")
+    assert loaded.basis.families == basis.families
+    assert np.array_equal(loaded.basis(u), basis(u))
+    assert np.array_equal(pickle.loads(pickle.dumps(basis))(u), basis(u))
+
+
+def test_a_family_from_outside_that_does_not_tell_its_arguments_is_not_saved(monkeypatch):
+    monkeypatch.setitem(infocap.basis.FAMILIES, "gamma2", gamma2)
+    basis = infocap.product_basis("gamma2(3, 0)", n_inputs=1, max_degree=2)
+    assert basis.families[0].quantile(0.5) == infocap.basis.laguerre(3).quantile(0.5)
+    with pytest.raises(
+        infocap.errors.ParameterError, match="arguments in the family's `parameters`"
+    ):
+        basis.to_dict()
+
+
+@pytest.mark.parametrize("suffix", ["nc", "csv"])
+def test_a_result_with_a_family_that_is_not_known_here_is_not_called_damaged(
+    suffix, extended, monkeypatch, tmp_path
+):
+    basis = infocap.product_basis("outside-semicircle", n_inputs=1, max_degree=2)
+    u = infocap.draw(basis, 64, seed=1)
+    path = infocap.estimate(u, u, basis).save(tmp_path / f"result.{suffix}")
+    monkeypatch.delitem(infocap.basis.FAMILIES, "outside-semicircle")
+    with pytest.raises(infocap.errors.DataError) as refusal:
+        infocap.load_result(path)
+    assert str(refusal.value) == (
+        f"{path} has functions of the family 'outside-semicircle', which is not known here; put the "
+        "function that makes it into infocap.basis.FAMILIES before reading, or install the package "
+        "that offers it."
+    )
 
 
 def test_an_estimator_from_outside_is_one_more(extended, tmp_path):

@@ -27,6 +27,7 @@ from ._index_sets import indices_of as indices_of
 from ._inputs import find_families as find_families
 from ._product import lowest_degrees as lowest_degrees
 from ._registry import describe as describe
+from ._registry import find_maker as find_maker
 from ._shifts import DELAY as DELAY
 from ._shifts import FUNCTION as FUNCTION
 from ._shifts import INPUT as INPUT

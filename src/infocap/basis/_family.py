@@ -30,6 +30,11 @@ MAX_FUNCTIONS_PER_INPUT = 4096
 # Numbers of a table that is computed at a time, 80 MB. A quadrature of degree 4000 at once would
 # take 1 GB.
 MAX_TABLE_SIZE = 10_000_000
+# Probabilities at which quantiles are compared with the support, far enough in the tails to notice
+# that a distribution is unbounded.
+COMPARED_PROBABILITIES = (1e-6, 0.5, 1 - 1e-6)
+# By how much a quantile may lie outside the support, relative to the largest one: rounding.
+MAX_RELATIVE_EXCESS = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,7 +62,7 @@ class Family:
         stretches any family. For unbounded distributions it is not the support: mean ±
         one standard deviation (Hermite), or origin and scale (Laguerre).
     support
-        The smallest and the largest possible x.
+        The smallest and the largest possible x, ``(-np.inf, np.inf)`` for an unbounded input.
     domain
         The interval of the input u that stands for `canonical`.
     largest_degree
@@ -91,6 +96,19 @@ class Family:
     # What `values` needs for a number of functions, made once: every block of samples asks for the
     # same number.
     _tables: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a support that the quantiles leave: inputs that are drawn would be refused."""
+        probabilities = np.array(COMPARED_PROBABILITIES)
+        x = np.asarray(self.canonical_quantile(probabilities), dtype=float)
+        low, high = self.support
+        slack = MAX_RELATIVE_EXCESS * np.max(np.abs(x))
+        if not (low - slack <= np.min(x) and np.max(x) <= high + slack):
+            raise ParameterError(
+                f"`support={self.support}` of the family {self.name!r} does not hold its "
+                f"quantiles, which run from {np.min(x):g} to {np.max(x):g}; give the range of x, "
+                "such as support=(-np.inf, np.inf) for an unbounded input."
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self._identity == other._identity

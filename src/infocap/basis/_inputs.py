@@ -10,7 +10,7 @@ from typing import Any
 from .._validation import require_whole_number
 from ..errors import ParameterError
 from ._family import Family
-from ._registry import find_maker, restore
+from ._registry import make, restore
 
 # Every function keeps an index for each input: with more inputs, even degree 1 would take 20 GB.
 MAX_BASIS_INPUTS = 100_000
@@ -143,9 +143,8 @@ def _family_of_name(name: str) -> Family:
     call = re.fullmatch(r"(\w+)\s*\(([^()]*)\)", name)
     if call is None:
         return restore(name)
-    maker = find_maker(call[1])
     arguments: list[float | int] = []
     for text in call[2].split(","):
         number = float(text)
         arguments.append(int(number) if number.is_integer() else number)
-    return maker(*arguments)
+    return make(call[1], arguments)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
+
+import numpy as np
 
 from .._plugins import find_by_name
 from ..errors import ParameterError
@@ -69,8 +71,9 @@ def describe(family: Family) -> dict[str, Any]:
     if not family.restorable:
         raise ParameterError(
             f"the family {family.name!r} is your own and cannot be saved; put the function that "
-            "makes it into basis.FAMILIES and pass its name, or use basis.density(...), "
-            "basis.table(...) or basis.samples(...)."
+            "makes it into basis.FAMILIES under this name, with the function's arguments in the "
+            "family's `parameters`, and pass the name, or use basis.density(...), basis.table(...) "
+            "or basis.samples(...)."
         )
     description = {
         "name": family.name,
@@ -80,6 +83,28 @@ def describe(family: Family) -> dict[str, Any]:
     if family.variable:
         description["variable"] = family.variable
     return description
+
+
+def make(name: str, arguments: Sequence[float]) -> Family:
+    """Return the family that a name with arguments stands for, such as ``jacobi(1, 1)``.
+
+    It can be saved if its parameters say all of its arguments.
+
+    >>> make("jacobi", [2, 3]).parameters
+    (('a', 2.0), ('b', 3.0))
+    """
+    family = find_maker(name)(*arguments)
+    if family.name != name or family.restorable:
+        return family
+    try:
+        restored = restore(name, dict(family.parameters))
+    except ValueError:  # the parameters are not those of the function
+        return family
+    probabilities = np.linspace(0.01, 0.99, 99)
+    has_same_distribution = np.allclose(
+        restored.quantile(probabilities), family.quantile(probabilities), rtol=1e-12, atol=0
+    )
+    return restored if has_same_distribution else family
 
 
 def restore(

@@ -1,7 +1,8 @@
 """Methods that estimate capacities: each is a function of the `Evidence`, in one table, `METHODS`.
 
-The way from data to a result has two steps. `gather_evidence` goes through the rows once and keeps
-what every method needs; `conclude` runs one method on it and puts everything into a result.
+The way from data to a result has two steps. `gather_evidence` goes through the rows twice, to scan
+them and to add up what every method needs; `conclude` runs one method on these sums, which may go
+through the rows again, and puts everything into a result.
 """
 
 from ._evidence import Evidence

@@ -48,10 +48,10 @@ MAX_ERRORS_OF_MEAN_OF_HALVES = 6.0
 # error bars.
 MAX_ERRORS_BETWEEN_HALVES = 10.0
 
-# Share of the next term in the series of the bias that enters the error bars. That term is
-# S_N / (K N) times the bias that is removed; half of it covers 95 % of the totals of
-# benchmarks/accuracy.py.
-THIRD_ORDER_FRACTION = 0.5
+# Share of what is known of the bias and not removed that enters the error bars: of the next term in
+# the series of the bias, S_N / (K N) times the bias that is removed, and of the growth by a
+# re-estimated fit. Half covers 95 % of the totals of benchmarks/accuracy.py.
+FRACTION_OF_UNREMOVED_BIAS = 0.5
 # How many times the residual power that clipped margins take away goes into the error bar of the
 # total: a smaller margin would change the total by about as much, and so do the errors of nearly
 # noise-free devices.
@@ -104,7 +104,7 @@ def control_variate(
     # A re-estimated fit raises the bias by at most the factor refit_ratio. Half of this increase is
     # subtracted. The other half, and half of the next term of the series, go into the error bars.
     refit_ratio = _refit_ratio(passes)
-    unremoved_fraction = THIRD_ORDER_FRACTION * (passes.leverage_ratio + refit_ratio - 1)
+    unremoved_fraction = FRACTION_OF_UNREMOVED_BIAS * (passes.leverage_ratio + refit_ratio - 1)
     remaining_bias = unremoved_fraction * np.abs(passes.bias)
     bias = passes.bias * (1 + refit_ratio) / 2
     variance = refit_ratio * passes.variance + remaining_bias**2
@@ -140,8 +140,9 @@ def _p_values(passes: PassResults, capacity: Floats) -> Floats:
     """Return p-values of the null hypothesis that a capacity is zero.
 
     Coefficients of a function without capacity scatter about zero from group to group as much as
-    their mean does. The ratio has an F distribution, with the effective number of directions of the
-    noise (Satterthwaite) times groups.
+    their mean does. With G groups, group_variance / G is the variance of the mean coefficient, and
+    capacity / (group_variance / G) has an F distribution with nu and nu (G - 1) degrees of freedom;
+    nu is the effective number of directions of the noise (Satterthwaite).
     """
     n_groups = len(passes.jackknife_totals)
     n_directions = effective_directions(passes.group_covariance)
@@ -267,6 +268,7 @@ def _unstable_fit(evidence: Evidence, passes: PassResults) -> Iterator[Check]:
 
 
 def _single_net(evidence: Evidence, error: float) -> Iterator[Check]:
+    # A net is a low-discrepancy design whose points are not independent of each other.
     if not evidence.n_groups and error > MIN_NOTICEABLE_ERROR:
         yield Check(
             "the inputs are a single low-discrepancy design: functions of higher degree than the "
@@ -287,7 +289,7 @@ def control_variate_bytes(n_samples: int, n_columns: int, n_terms: int, n_thread
 
 
 def control_variate_work(n_samples: int, n_columns: int, n_terms: int) -> float:
-    """Return the operations besides the first pass: sums of the controls, fits, the second pass."""
+    """Return the operations besides the evidence: sums of the controls, fits, the last pass."""
     n_controls = max_controls(n_samples, n_terms)
     factorisation = n_controls**3 / 3
     solution = 2.0 * n_controls * (n_controls + N_HELDOUT_ROWS) * n_columns

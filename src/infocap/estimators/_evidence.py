@@ -85,7 +85,7 @@ class Evidence:
     preconditioner: Preconditioner | None
     whole: Summary
     halves: tuple[Summary, Summary]
-    data_findings: Callable[[], dict[str, list[Check]]] = dict
+    data_findings: Callable[[], dict[str, list[Check]]] = dict  # no findings
 
     @property
     def basis(self) -> ProductBasis:

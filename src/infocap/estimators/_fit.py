@@ -63,8 +63,10 @@ MIN_PRIOR_TO_NOISE = 0.05
 MIN_RELATIVE_PRIOR = 1e-8
 # Eigenvalues of G are 1 for whitened readouts and many samples; estimates below this are noise.
 MIN_EIGENVALUE = 0.1
-# Least margin 1 - h of a single sample of leverage h, so that it cannot make a bias diverge or
-# decide a p-value.
+# Least 1 - h of a single sample, so that it cannot make a bias diverge or decide a p-value. For a
+# bias (`_residual_sums`) h = |e|²/N is what its residual e adds to the covariance of the residuals,
+# in units of G. For p-values of sequences (`_sequence`) h = |y|²/N is its leverage in the fit by
+# the functions y. Neither is the leverage in the ridge fit.
 MIN_SAMPLE_MARGIN = 0.2
 
 # Values of controls that are made at a time, few enough to stay near the processor.
@@ -320,6 +322,11 @@ class _FitSelection:
         """Let each direction choose its fit; the directions are those of the other half.
 
         Here fits are counted as `_residual_products` does: 0 is no fit, 1 the first candidate.
+
+        The residuals of both halves are added up for the choice. Those of the other half flatter
+        the directions that they found, but those of this half do not, and they are half of the sum.
+        The rows that a fit is used for have no part in its directions, only in the choice of one
+        among a few candidates, and all held-out rows make that choice less noisy.
         """
         xp = array_namespace(residual_products)
         products_of_all = xp.sum(residual_products, axis=1)
@@ -365,6 +372,8 @@ class _FitSelection:
         noise = fit.residual_power / self.sums.count
         whitening, _ = whitening_from_gram(fit.first_gram)
         capacity = sum_of_squares((fit.first_c @ whitening).T) - noise
+        # For noise d of c, |c + d|² has a variance of 4 C noise if all of d lies along c, and less
+        # otherwise. That of |d|² itself is 2 noise² / nu, here for nu = 4 directions.
         error = np.sqrt(4 * np.maximum(capacity, 0) * noise + noise**2 / 2)
         stands_out = capacity > MIN_STANDARD_ERRORS_FOR_OWN_PRIOR * error
         prior = self._prior_by_degree(capacity, stands_out)

@@ -89,7 +89,7 @@ def gather_evidence(
     executor: Any = None,
     method: str | Estimator | None = None,
 ) -> Evidence:
-    """Compute from the data, in one pass, the sums that every method needs.
+    """Compute from the data the sums that every method needs: one pass to scan, one for the sums.
 
     Several methods can then be used on the same samples: `conclude` makes a result with one method,
     and ``METHODS[name](evidence)`` returns the capacities alone.

@@ -1,8 +1,11 @@
 """The second pass over one range of rows: the residuals of the fit, and sums of products with them.
 
 The symbols are those of `_second_pass`: z are whitened readouts, f is what the fit predicts of
-them, e = z - f the residual, phi are the controls, y the reported functions, W their readout
-weights. Lengths |e| and products e·f of vectors of readouts are taken after whitening by G^-1/2.
+them, e = z - f the residual, phi are the controls, y the reported functions, W their weights of z.
+
+z have the sample covariance 1. G, estimated better, is near 1 but not 1. |e|², |f|² and e·f are in
+the metric G^-1 (after multiplying by G^-1/2). e·W, f·W and z·W are plain sums: W already contains
+G^-1. |z|⁴ needs no metric.
 """
 
 from __future__ import annotations
@@ -42,8 +45,9 @@ class ResidualSums(AddableSums):
     A sample has the whitened readouts z, of which the fit predicts f; the residual is e = z - f.
 
     N² times the bias of a capacity is a polynomial in W: `bias_constant` - 2 `bias_linear` +
-    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - |e|²/N). Functions that are not
-    controls have W = 0, so they need only the first of these coefficients.
+    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - h) with h = |e|²/N stands for |e|²
+    (see `_sum_rows`). Functions that are not controls have W = 0, so they need only the first of
+    these coefficients.
     """
 
     count: int
@@ -51,7 +55,8 @@ class ResidualSums(AddableSums):
     y_e: Any  # y e', (functions of `SecondPassJob.basis`, rank); empty without that basis
     gram: Any  # z z' - f f' = z e' + e z' - e e', (rank, rank)
     e_e: Any  # e e', (rank, rank)
-    f2_e_e: Any  # |f|² e e', (rank, rank)
+    # |f|² w w' with w = G^-1/2 e, (rank, rank). All others are not whitened.
+    f2_white_e_e: Any
     bias_constant: Any  # a y², of the same functions as `y_e`; without, of the reported controls
     bias_linear: Any  # y (a z + (e·f) e)·W, (reported controls,)
     bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
@@ -69,7 +74,7 @@ class SecondPassJob:
 
     fit: Fit
     positions: Integers  # among the controls, of the reported functions that are controls
-    readout_weights: Any  # W of these, (reported controls, rank)
+    weights_of_z: Any  # W of these, (reported controls, rank)
     # The constant, with which every basis begins, and all reported functions. None if all of these
     # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
@@ -181,6 +186,9 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
     e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
     powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
 
+    # W comes from all samples, this one included, so rho = y - z·W is too small, as a residual of
+    # least squares is: with W of the other samples it would be rho / (1 - h), with h = |e|²/N, and
+    # the mean of rho² is 1 - h times that of the noise. So |e|² rho² is divided by 1 - h once.
     a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
     e_times_e_dot_f = e_dot_f[:, None] * e
     # The vector a z + (e·f) e of each row: its product with y and W gives `bias_linear`.
@@ -193,13 +201,13 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
         y_e=multiply_tall(rows.y, e),
         gram=z_e + z_e.T - e_e,
         e_e=e_e,
-        f2_e_e=(white_e * f_power[:, None]).T @ white_e,
+        f2_white_e_e=(white_e * f_power[:, None]).T @ white_e,
         bias_constant=_sum_bias_constant(rows, a),
         bias_linear=xp.vecdot(
-            multiply_tall(rows.reported_controls, linear_vector), job.readout_weights
+            multiply_tall(rows.reported_controls, linear_vector), job.weights_of_z
         ),
         bias_quadratic=z.T @ (linear_vector + e_times_e_dot_f) + (f_power[:, None] * e).T @ e,
-        influence=_sum_influence(rows, job.readout_weights),
+        influence=_sum_influence(rows, job.weights_of_z),
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
 
@@ -211,7 +219,7 @@ def _sum_bias_constant(rows: _ResidualRows, a: Any) -> Any:
     return array_namespace(y).concat(sums)
 
 
-def _sum_influence(rows: _ResidualRows, readout_weights: Any) -> Any:
+def _sum_influence(rows: _ResidualRows, weights_of_z: Any) -> Any:
     """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls).
 
     Here rho = y - z·W is what the readouts leave of the function y.
@@ -222,7 +230,7 @@ def _sum_influence(rows: _ResidualRows, readout_weights: Any) -> Any:
     half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
     sums = []
     for tile in _tiles_of_functions(rows.reported_controls):
-        tile_weights = readout_weights[tile, :]
+        tile_weights = weights_of_z[tile, :]
         influence = tile_weights @ half_e_minus_z + rows.reported_controls[tile, :]
         influence *= tile_weights @ twice_e
         square = influence * influence

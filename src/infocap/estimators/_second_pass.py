@@ -1,10 +1,15 @@
-"""The second pass over the rows: capacities, bias and errors, from the residuals of a fit.
+"""The last pass over the rows: capacities, bias and errors, from the residuals of a fit.
+
+The pass before it, that of the controls, is `_fit.control_sums`.
 
 Write y for a reported function, z for the whitened readouts, c = E[y z] for the coefficients of y,
 G = E[z z'] and W = G^-1 c. When c and G are off by dc and dG, the capacity C = c'G^-1c is off by
 2 W·dc - W'dG W to first order, and by |dc - dG W|² to second order; the second is positive and does
-not average out. Here and below, lengths and products of vectors of readouts are taken after
-whitening by G^-1/2, which makes the readouts uncorrelated.
+not average out.
+
+z have the sample covariance 1. G, estimated better, is near 1 but not 1. So |e|², |f|², e·f and
+|dc - dG W|² are in the metric G^-1 (after multiplying by G^-1/2). e·W, f·W and z·W are plain sums:
+W already contains G^-1. |z|⁴ needs no metric.
 
 With the readout split into what a fit predicts and the residual, z = f + e, a sample adds y e to
 dc and e f' + f e' + e e' to dG. So the first order is a mean over samples of the influence
@@ -170,7 +175,8 @@ class _GroupSums(AddableSums):
     y_e: Any  # y e', (terms, rank)
     gram: Any  # z z' - f f', (rank, rank)
     e_e: Any  # e e', (rank, rank)
-    f2_e_e: Any  # |f|² e e', (rank, rank)
+    # |f|² w w' with w = G^-1/2 e, (rank, rank). All others are not whitened.
+    f2_white_e_e: Any
     bias: Any  # N² times the bias, (terms,)
     influence: Any  # first, second and fourth powers, (3, terms)
     powers: Any  # as in `ResidualSums`
@@ -178,10 +184,10 @@ class _GroupSums(AddableSums):
 
 @dataclass(frozen=True, eq=False)
 class _ReportedFunctions:
-    """The functions of one pass: which of them are controls, and their readout weights."""
+    """The functions of one pass: which of them are controls, and their weights of z."""
 
     positions: Integers  # among the controls, (terms,); -1: is not a control
-    readout_weights: Any  # W, zero for functions that are not controls, (terms, rank)
+    weights_of_z: Any  # W, zero for functions that are not controls, (terms, rank)
     first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     basis: ProductBasis | None  # as in `SecondPassJob`
 
@@ -191,7 +197,7 @@ class _ReportedFunctions:
         return SecondPassJob(
             fit=_without_unused_arrays(fit),
             positions=self.positions[is_control],
-            readout_weights=rows_at(self.readout_weights, np.flatnonzero(is_control)),
+            weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
             basis=self.basis,
             whitening=self.first_whitening,
             group_edges=group_edges,
@@ -209,18 +215,16 @@ class _ReportedFunctions:
             n_extra = len(self.basis) - len(self.positions)
             y_e = group.y_e[n_extra:, :]
             bias_constant = group.bias_constant[n_extra:]
-        xp = array_namespace(self.readout_weights)
+        xp = array_namespace(self.weights_of_z)
         bias_linear = rows_at(group.bias_linear[:, None], position_in_sums)[:, 0]
-        bias_quadratic = xp.vecdot(
-            self.readout_weights @ group.bias_quadratic, self.readout_weights
-        )
+        bias_quadratic = xp.vecdot(self.weights_of_z @ group.bias_quadratic, self.weights_of_z)
         return _GroupSums(
             count=group.count,
             phi_e=group.phi_e,
             y_e=y_e,
             gram=group.gram,
             e_e=group.e_e,
-            f2_e_e=group.f2_e_e,
+            f2_white_e_e=group.f2_white_e_e,
             bias=bias_constant + (bias_quadratic - 2 * bias_linear),
             influence=rows_at(group.influence.T, position_in_sums).T,
             powers=group.powers,
@@ -228,7 +232,7 @@ class _ReportedFunctions:
 
 
 def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _ReportedFunctions:
-    """Find some of the reported functions among the controls, and their readout weights."""
+    """Find some of the reported functions among the controls, and their weights of z."""
     positions = fit.positions[functions]
     first_whitening, _ = whitening_from_gram(fit.first_gram)
     basis = None
@@ -237,7 +241,7 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
         basis = evidence.basis.subset(np.union1d([0], numbers))
     return _ReportedFunctions(
         positions=positions,
-        readout_weights=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
+        weights_of_z=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
         first_whitening=first_whitening,
         basis=basis,
     )
@@ -263,7 +267,7 @@ def _bias(whole: _GroupSums, first_whitening: Any, n: int) -> Floats:
     """
     xp = array_namespace(first_whitening)
     white_e_e = first_whitening.T @ whole.e_e @ first_whitening
-    noise_of_weights = float(xp.sum(whole.f2_e_e * white_e_e)) / n**2
+    noise_of_weights = float(xp.sum(whole.f2_white_e_e * white_e_e)) / n**2
     return (to_numpy(whole.bias) - noise_of_weights) / n**2
 
 
@@ -292,17 +296,17 @@ def _serial_bias_and_variance(
     Neighbouring samples of a sequence are not independent, so the scatter of single samples says
     too little; sums over stretches that are long against the memory are nearly independent.
     """
-    readout_weights = reported.readout_weights
-    xp = array_namespace(readout_weights)
+    weights_of_z = reported.weights_of_z
+    xp = array_namespace(weights_of_z)
     bias: Any = 0.0
     variance: Any = 0.0
     for stretch in stretches:
         fraction = stretch.count / whole.count
         # The contribution of the stretch to N dc, and to N dG W, less its share by length.
         excess_of_c = stretch.y_e - fraction * whole.y_e
-        excess_of_gram = readout_weights @ (stretch.gram - fraction * whole.gram)
+        excess_of_gram = weights_of_z @ (stretch.gram - fraction * whole.gram)
         second_order = ((excess_of_c - excess_of_gram) @ reported.first_whitening) ** 2
-        first_order = xp.sum((2 * excess_of_c - excess_of_gram) * readout_weights, axis=1)
+        first_order = xp.sum((2 * excess_of_c - excess_of_gram) * weights_of_z, axis=1)
         bias = bias + xp.sum(second_order, axis=1)
         variance = variance + first_order**2
     scale = len(stretches) / (len(stretches) - 1) / whole.count**2

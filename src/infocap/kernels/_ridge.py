@@ -27,9 +27,10 @@ class Ridge:
 
     Controls are functions of the inputs whose values phi_m may predict the readouts z.
 
-    With A = Phi'Phi over all samples, C C' = A + diag(p) and B = Phi'z, the coefficients are
-    (C C')^-1 B, and the leverage of a sample is h = |C^-1 phi|². The residual of a sample in a fit
-    without it is its residual divided by the margin 1 - h.
+    With A = Phi'Phi over all samples, C C' = A + diag(p) and B = Phi'z, where C is a Cholesky
+    factor and no capacity, the coefficients are (C C')^-1 B, and the leverage of a sample is
+    h = |C^-1 phi|². The residual of a sample in a fit without it is its residual divided by the
+    margin 1 - h.
 
     Leverages of many samples need only products of matrices: |C^-1 phi|² is the mean of
     (w'C^-1 phi)² over vectors w of random signs (Hutchinson's estimator). The few large ones are
@@ -38,7 +39,7 @@ class Ridge:
 
     used: Integers  # numbers of the controls that the fit uses
     position: Integers  # of each control among those used, (controls,); -1: not used
-    factor: Any  # C
+    factor: Any  # C, lower triangular
     coefficients: Any  # b, (controls, readouts), zero for controls that are not used
     sign_vectors: Any  # C^-T w for each vector w of signs, (controls, vectors)
 

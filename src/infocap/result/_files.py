@@ -25,8 +25,8 @@ from .._files import (
 from .._hdf5 import open_hdf5
 from .._validation import require_one_of
 from .._version import __version__
-from ..basis import DelayedBasis, ProductBasis
-from ..errors import Check, DataError
+from ..basis import DelayedBasis, ProductBasis, find_maker
+from ..errors import Check, DataError, ParameterError
 from ..typing import Floats
 from ._analyses import Drift, Factors, Growth
 from ._capacity_result import PER_TERM, CapacityResult, per_term
@@ -151,7 +151,9 @@ def load_result(path: str | Path) -> CapacityResult:
         )
     readers = {".nc": _read_netcdf, ".csv": _read_csv, ".html": _read_page}
     try:
-        return _rebuild(readers[path.suffix](path))
+        stored = readers[path.suffix](path)
+        _refuse_unknown_families(path, stored.attributes)
+        return _rebuild(stored)
     except DataError:
         raise
     # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless
@@ -254,6 +256,20 @@ def _refuse_other_formats(path: Path, attributes: dict[str, Any]) -> None:
             f"{path} is not an {RESULT_FORMAT!r} file but {attributes.get('format')!r}; of "
             f"measured data `infocap estimate {path} -o result.nc` makes one."
         )
+
+
+def _refuse_unknown_families(path: Path, attributes: dict[str, Any]) -> None:
+    """Refuse a whole file whose basis has a family that this process does not know."""
+    for family in json.loads(attributes["basis"])["families"]:
+        name = family["name"]
+        try:
+            find_maker(name)
+        except ParameterError as problem:
+            raise DataError(
+                f"{path} has functions of the family {name!r}, which is not known here; put the "
+                "function that makes it into infocap.basis.FAMILIES before reading, or install the "
+                "package that offers it."
+            ) from problem
 
 
 def saved_attributes(result: CapacityResult) -> dict[str, Any]:

@@ -10,10 +10,11 @@ Ranges of rows have different names, by their purpose. `Engine.fold` cuts in thi
 - A *block* is the part of a share that such a call prepares at a time, so that it stays in cache.
 
 Estimators choose their own edges: a *half* or a *group* of the samples, from whose differences
-errors follow. Groups of a sequence are called *stretches*. Where values of functions are needed,
-estimators compute them for one *piece* of a share at a time. An *epoch* is one of 32 parts of the
-acquisition in the order of time. Another block, that of a design, is one of a few independent sets
-of points that the design consists of.
+errors follow. Groups of a sequence are called *stretches*; data checks, too, call the rows that
+they look at together a stretch. Where values of functions are needed, estimators compute them for
+one *piece* of a share at a time. An *epoch* is one of 32 equal parts of the acquisition in the
+order of time. Another block, that of a design, is one of several independent designs of equal size
+that follow each other.
 """
 
 from __future__ import annotations
