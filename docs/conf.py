@@ -99,7 +99,8 @@ smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
     (r"py:.*", r"infocap\.(typing|kernels|samples|workflow|result\._(target|analyses))\..*"),
-    (r"py:.*", r"infocap\.lab\.experiment\._measurement\..*"),
+    (r"py:.*", r"infocap\.lab\.experiment\._(measurement|status)\..*"),
+    (r"py:.*", r"infocap\.theory\._forecast\..*"),
 ]  # names of inner modules, and of other packages
 
 
