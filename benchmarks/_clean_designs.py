@@ -1,0 +1,278 @@
+"""The orders in which inputs are measured and written to a file, all without a mistake.
+
+A design gives inputs in the order of acquisition. Their joint distribution is that of the basis,
+unless the docstring of the design says otherwise; what differs is how neighbouring rows are
+related, in which order the rows stand in the file, and whether the file has a column of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+from scipy.special import ndtr
+from scipy.stats import qmc
+
+import infocap
+
+Array = np.ndarray
+# Inputs (rows, inputs) in the order of acquisition, from a basis, a number of rows and a seed.
+DrawInputs = Callable[[infocap.ProductBasis, int, int], Array]
+
+# Keys that keep the random numbers of inputs, file order and time apart.
+INPUTS_KEY = 1
+FILE_KEY = 2
+# Points of the unit cube keep this distance from its faces, where a normal quantile is infinite.
+MIN_DISTANCE_FROM_FACE = 2.0**-32
+# Share of its plan that a part-way recording holds.
+PART_WAY = 0.6
+# Rows for which a held input stays.
+ROWS_PER_HELD_INPUT = 3
+# Autocorrelation of neighbouring rows; seeds take turns.
+AUTOCORRELATIONS = (0.5, 0.9)
+# Rows per period of periodic inputs; each input has a period of its own between these.
+SHORTEST_PERIOD = 15.0
+LONGEST_PERIOD = 60.0
+# Standard deviation of one step of the random walk, in units of the width of the unit cube.
+WALK_STEP = 0.1
+# Rows are written every so many seconds, give or take this share.
+SECONDS_PER_ROW = 0.02
+TIME_JITTER = 0.2
+
+# Causes that are right words for these designs, today's and those that new checks may use.
+ORDER_WORDS = ("order of inputs", "inputs in order")
+LEVEL_WORDS = ("rounded inputs", "repeats")
+DEPENDENCE_WORDS = ("inputs depend", "inputs are not independent", "dependent inputs")
+# Words about inputs, which are right for a device with memory wherever its inputs are dependent.
+WORDS_ABOUT_INPUTS = (
+    *ORDER_WORDS,
+    *LEVEL_WORDS,
+    *DEPENDENCE_WORDS,
+    "domain",
+    "shape of inputs",
+    "correlated inputs",
+)
+
+
+def to_inputs(basis: infocap.ProductBasis, points: Array) -> Array:
+    """Return the inputs at points of the unit cube, by the quantile function of each input."""
+    inside = np.clip(points, MIN_DISTANCE_FROM_FACE, 1 - MIN_DISTANCE_FROM_FACE)
+    columns = []
+    for family, column in zip(basis.families, inside.T, strict=True):
+        columns.append(family.quantile(column))
+    return np.column_stack(columns)
+
+
+def random_generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, INPUTS_KEY])
+
+
+def without_memory(basis: infocap.ProductBasis) -> infocap.ProductBasis:
+    """Return a basis of the same inputs whose rows have no order."""
+    return infocap.product_basis(basis.families, max_degree=1)
+
+
+def drawn(design: str) -> DrawInputs:
+    """Return the inputs that `infocap.draw` gives, in the order that it gives them."""
+
+    def draw(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+        return infocap.draw(without_memory(basis), n, design=design, seed=seed)
+
+    return draw
+
+
+def shuffled(engine: Callable[..., qmc.QMCEngine]) -> DrawInputs:
+    """Return points of one of SciPy's designs in random order."""
+
+    def draw(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+        generator = random_generator(seed)
+        points = engine(basis.n_inputs, rng=generator).random(n)
+        return to_inputs(basis, generator.permutation(points))
+
+    return draw
+
+
+def part_way(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return the first rows of a plan that is measured up to PART_WAY."""
+    n_planned = round(n / PART_WAY)
+    return infocap.draw(without_memory(basis), n_planned, seed=seed)[:n]
+
+
+def sobol_in_own_order(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return SciPy's Sobol points, of which each lies far from the one before."""
+    power_of_two = (n - 1).bit_length()
+    points = qmc.Sobol(basis.n_inputs, rng=random_generator(seed)).random_base2(power_of_two)
+    return to_inputs(basis, points[:n])
+
+
+def sorted_by_first_input(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return one of four designs, the seeds taking turns, sorted by u1."""
+    makers = (drawn("sobol"), drawn("random"), shuffled(qmc.Halton), shuffled(qmc.LatinHypercube))
+    u = makers[seed % len(makers)](basis, n, seed)
+    return u[np.argsort(u[:, 0], kind="stable")]
+
+
+def raster_scan(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return a grid row by row, the last input fastest, scanned as often as there is time for.
+
+    Every input has as many levels as n rows allow, so the inputs really are on levels, and with few
+    levels their distribution is not that of the basis.
+    """
+    q = basis.n_inputs
+    n_levels = int(n ** (1 / q) + 1e-9)
+    levels = (np.arange(n_levels) + 0.5) / n_levels
+    grid = np.stack(np.meshgrid(*[levels] * q, indexing="ij"), axis=-1).reshape(-1, q)
+    n_scans = max(n // len(grid), 1)
+    return to_inputs(basis, np.tile(grid, (n_scans, 1)))
+
+
+def snake_scan(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return random inputs in bands of u1, swept along u2 up and down in turn."""
+    u = drawn("random")(basis, n, seed)
+    order = np.argsort(u[:, 0], kind="stable")
+    if basis.n_inputs == 1:
+        return u[order]
+    sweeps = []
+    for number, band in enumerate(np.array_split(order, max(int(n**0.5), 1))):
+        sweep = band[np.argsort(u[band, 1], kind="stable")]
+        sweeps.append(sweep[::-1] if number % 2 else sweep)
+    return u[np.concatenate(sweeps)]
+
+
+def autocorrelated(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return a normal AR(1) process for each input, carried to the distribution of the input."""
+    rho = AUTOCORRELATIONS[seed % len(AUTOCORRELATIONS)]
+    steps = random_generator(seed).standard_normal((n, basis.n_inputs))
+    steps[1:] *= np.sqrt(1 - rho**2)  # the first row is already of the stationary distribution
+    return to_inputs(basis, ndtr(lfilter([1.0], [1.0, -rho], steps, axis=0)))
+
+
+def periodic(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return one oscillation for each input, with its own period and the right distribution.
+
+    The phase is uniform, and a triangle of it is, too; the periods have no common multiple.
+    """
+    generator = random_generator(seed)
+    period = generator.uniform(SHORTEST_PERIOD, LONGEST_PERIOD, basis.n_inputs)
+    phase = generator.random(basis.n_inputs)
+    turns = np.arange(n)[:, None] / period + phase
+    return to_inputs(basis, np.abs(2 * (turns % 1) - 1))
+
+
+def held(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return random inputs, each of which stays for a few rows that are measured anew."""
+    n_inputs_sent = -(-n // ROWS_PER_HELD_INPUT)  # rounded up
+    u = drawn("random")(basis, n_inputs_sent, seed)
+    return np.repeat(u, ROWS_PER_HELD_INPUT, axis=0)[:n]
+
+
+def reflected_walk(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return a random walk of each input that is reflected at the ends."""
+    generator = random_generator(seed)
+    start = generator.random(basis.n_inputs)
+    steps = WALK_STEP * generator.standard_normal((n, basis.n_inputs))
+    unfolded = start + np.cumsum(steps, axis=0)
+    return to_inputs(basis, 1 - np.abs(unfolded % 2 - 1))
+
+
+@dataclass(frozen=True)
+class Design:
+    """In which order inputs are measured, and how the file tells it.
+
+    Parameters
+    ----------
+    draw
+        The inputs in the order of acquisition.
+    file_order
+        The order of the rows in the file: ``"acquired"``, ``"random"`` or ``"sorted"`` by u1.
+    has_time
+        Whether the file has the time of every row; None where odd seeds do.
+    is_random
+        Whether the inputs of neighbouring measurements are independent.
+    right_words
+        Causes that are no false alarms here, as warnings and as notes.
+    """
+
+    draw: DrawInputs
+    file_order: str = "acquired"
+    has_time: bool | None = None
+    is_random: bool = True
+    right_words: tuple[str, ...] = ()
+
+    @property
+    def looks_random(self) -> bool:
+        """Whether the inputs are in random order by the times, or else by the rows, of the file."""
+        order_is_hidden = self.file_order == "sorted" and not self.has_time
+        return self.is_random and not order_is_hidden
+
+
+DEPENDENT_ROWS = (*ORDER_WORDS, *DEPENDENCE_WORDS)
+DESIGNS = {
+    "sobol": Design(drawn("sobol")),
+    "random": Design(drawn("random")),
+    "halton": Design(shuffled(qmc.Halton)),
+    "latin hypercube": Design(shuffled(qmc.LatinHypercube)),
+    "part-way": Design(part_way),
+    "file shuffled, with time": Design(drawn("sobol"), "random", True),
+    "file shuffled, no time": Design(drawn("sobol"), "random", False),
+    "file sorted by u1, with time": Design(drawn("sobol"), "sorted", True),
+    "file sorted by u1, no time": Design(
+        drawn("sobol"), "sorted", False, right_words=DEPENDENT_ROWS
+    ),
+    "measured sorted by u1": Design(
+        sorted_by_first_input, is_random=False, right_words=DEPENDENT_ROWS
+    ),
+    "sobol in its own order": Design(
+        sobol_in_own_order, is_random=False, right_words=DEPENDENT_ROWS
+    ),
+    "raster scan": Design(
+        raster_scan, is_random=False, right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS)
+    ),
+    "snake scan": Design(snake_scan, is_random=False, right_words=DEPENDENT_ROWS),
+    "autocorrelated": Design(autocorrelated, is_random=False, right_words=DEPENDENT_ROWS),
+    "periodic": Design(periodic, is_random=False, right_words=DEPENDENT_ROWS),
+    "held": Design(held, is_random=False, right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS)),
+    "reflected walk": Design(reflected_walk, is_random=False, right_words=DEPENDENT_ROWS),
+}
+# The file of a sequence is in the order of acquisition. Snakes are left out because they are like
+# raster scans, and part-way because it is a shorter sequence.
+DESIGNS_OF_SEQUENCES = (
+    "sobol",
+    "random",
+    "halton",
+    "latin hypercube",
+    "measured sorted by u1",
+    "sobol in its own order",
+    "raster scan",
+    "autocorrelated",
+    "periodic",
+    "held",
+    "reflected walk",
+)
+
+
+def design_names(basis: infocap.ProductBasis) -> tuple[str, ...]:
+    """Return the names of the designs in which devices with this basis are measured."""
+    return DESIGNS_OF_SEQUENCES if basis.memory else tuple(DESIGNS)
+
+
+def as_file(design: Design, u: Array, x: Array, seed: int) -> infocap.Recording:
+    """Return the recording of rows that were measured in this order, as its file has it."""
+    generator = np.random.default_rng([seed, FILE_KEY])
+    n = len(u)
+    if design.file_order == "random":
+        rows = generator.permutation(n)
+    elif design.file_order == "sorted":
+        rows = np.argsort(u[:, 0], kind="stable")
+    else:
+        rows = np.arange(n)
+    has_time = design.has_time
+    if has_time is None:
+        has_time = seed % 2 == 1
+    time = None
+    if has_time:
+        jitter = generator.uniform(-TIME_JITTER, TIME_JITTER, n)
+        time = SECONDS_PER_ROW * (np.arange(n) + jitter)[rows]
+    return infocap.Recording(u[rows], x[rows], np.arange(n), time=time)
