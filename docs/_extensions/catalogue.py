@@ -24,10 +24,19 @@ HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}|")
 SECTIONS = {
     "Inputs and readouts": (
         "diagnostics/_values.py",
-        "diagnostics/_alignment.py",
-        "diagnostics/_stretch.py",
+        "diagnostics/_cells.py",
+        "diagnostics/_exact.py",
     ),
-    "Samples, readouts and repeats": ("diagnostics/_checks.py", "dimension"),
+    "Order and time": (
+        "diagnostics/_order.py",
+        "diagnostics/_time.py",
+        "diagnostics/_rows.py",
+    ),
+    "Samples, readouts and repeats": (
+        "diagnostics/_answer.py",
+        "diagnostics/_checks.py",
+        "dimension",
+    ),
     "The estimate": (
         "estimators/_control_variate.py",
         "estimators/_rules.py",

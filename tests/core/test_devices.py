@@ -67,7 +67,7 @@ def test_mistakes_are_found_while_the_device_works(to_device, monkeypatch):
     """What a large job looks for beside the device's work is what a small one looks for after it."""
     x = X.copy()
     x[5::97, 3] = -9999.0  # which instruments write for no number
-    monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", len(X))
+    monkeypatch.setattr("infocap.diagnostics._excerpt.MAX_ROWS_FROM_FILES", len(X))
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         after = infocap.estimate(to_device(U), to_device(x), BASIS, method="raw")
     monkeypatch.setattr("infocap.estimators._pipeline.DEVICE_FLOPS_PER_SECOND", 1e6)
@@ -81,7 +81,9 @@ def test_of_very_many_channels_on_a_device_some_are_looked_at_under_their_own_na
 ):
     x = X.copy()
     x[5::97, 10] = -9999.0
-    monkeypatch.setattr("infocap.diagnostics._stretch.WIDEST", 5)  # of 25: 0, 5, 10, 15, 20
+    monkeypatch.setattr(
+        "infocap.diagnostics._excerpt.MAX_CHANNELS_FROM_DEVICE", 5
+    )  # of 25: 0, 5, 10, 15, 20
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         (warning,) = infocap.estimate(to_device(U), to_device(x), BASIS, method="raw").warnings
     assert warning.found["channels"] == ["column 10"]
@@ -90,14 +92,14 @@ def test_of_very_many_channels_on_a_device_some_are_looked_at_under_their_own_na
 def test_mistakes_are_found_while_many_cores_work(monkeypatch):
     """What some cores look for beside the others' work is what all look for after it."""
     threads = []
-    check_stretch = infocap.diagnostics._checks._in_stretch
+    check_stretch = infocap.diagnostics._checks._findings_of_excerpt
 
     def check_and_note_thread(*arguments):
         threads.append(current_thread())
         return check_stretch(*arguments)
 
-    monkeypatch.setattr("infocap.diagnostics._checks._in_stretch", check_and_note_thread)
-    monkeypatch.setattr("infocap.diagnostics._stretch.LONGEST", 512)
+    monkeypatch.setattr("infocap.diagnostics._checks._findings_of_excerpt", check_and_note_thread)
+    monkeypatch.setattr("infocap.diagnostics._excerpt.MAX_ROWS", 512)
     x = X.copy()
     x[5::97, 3] = -9999.0
     findings = []
@@ -110,19 +112,19 @@ def test_mistakes_are_found_while_many_cores_work(monkeypatch):
         findings.append(data_of(checks))
     after, beside = findings
     assert beside == after
-    assert len(threads) == 8
-    assert main_thread() not in threads[4:]
+    assert len(threads) == 10  # twice four excerpts and the overview
+    assert main_thread() not in threads[5:]
 
 
 def test_data_are_looked_at_once_for_several_methods(monkeypatch):
     calls = []
-    check_stretch = infocap.diagnostics._checks._in_stretch
+    check_stretch = infocap.diagnostics._checks._findings_of_excerpt
 
     def check_and_note(*arguments):
         calls.append(arguments)
         return check_stretch(*arguments)
 
-    monkeypatch.setattr("infocap.diagnostics._checks._in_stretch", check_and_note)
+    monkeypatch.setattr("infocap.diagnostics._checks._findings_of_excerpt", check_and_note)
     evidence = infocap.estimators.gather_evidence(U, X, BASIS)
     for method in ("raw", "control-variate"):
         assert infocap.estimators.conclude(evidence, method).checks == ()

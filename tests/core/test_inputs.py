@@ -1,5 +1,6 @@
 """What people feed it, and what they get: the error or the warning, with its message."""
 
+import re
 import warnings
 from functools import cache
 
@@ -265,9 +266,10 @@ def test_correlated_inputs_do_not_follow_the_distribution(device):
     basis = device[0]
     column = np.random.default_rng(0).uniform(-1, 1, 4096)
     u = np.column_stack([column, column])
-    u[::2, 1] = np.random.default_rng(1).uniform(-1, 1, 2048)
+    others = np.random.default_rng(2).permutation(4096)[:2048]
+    u[others, 1] = np.random.default_rng(1).uniform(-1, 1, 2048)
     _, raised = messages_of(u, SYSTEM(u, seed=0), basis)
-    assert "the mean of P1(u1)·P1(u2) is" in raised[0]
+    assert re.search(r"the mean of P(\d)\(u1\)·P\1\(u2\) is 0\.5", raised[0])
 
 
 @pytest.mark.parametrize("lag", [-3, 1, 2])
@@ -295,10 +297,7 @@ def test_drift_is_found_in_acquisition_order(device):
     when = np.random.default_rng(0).permutation(len(u))
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     _, raised = messages_of(u, drifting, basis, time=when)
-    assert any(
-        "samples are correlated in acquisition order" in m and "effective number" in m
-        for m in raised
-    )
+    assert any("readouts drift along the run" in message for message in raised)
 
 
 def test_inputs_in_sorted_order_are_noticed(device):
@@ -306,7 +305,7 @@ def test_inputs_in_sorted_order_are_noticed(device):
     order = np.argsort(u[:, 0])
     result, _ = messages_of(u[order], x[order], basis)
     messages = [str(check) for check in result.checks]
-    assert any("inputs of neighbouring measurements are related" in message for message in messages)
+    assert any("inputs of neighbouring rows are related" in message for message in messages)
 
 
 def test_saturated_channels_are_noticed(device):
@@ -383,7 +382,7 @@ def test_drift_and_shifts_are_found_among_the_rows_that_are_left(device):
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     drifting[:1000] = np.nan
     _, raised = messages_of(u, drifting, basis, time=when, nan_policy="omit")
-    assert any("samples are correlated in acquisition order" in message for message in raised)
+    assert any("readouts drift along the run" in message for message in raised)
 
 
 def test_dead_channels_are_dropped_by_name():

@@ -268,7 +268,7 @@ def test_nothing_larger_than_a_chunk_is_read(monkeypatch):
             lengths.append(len(block))
             return block
 
-    monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", 100)
+    monkeypatch.setattr("infocap.diagnostics._excerpt.MAX_ROWS_FROM_FILES", 100)
     engine = Engine(chunk_bytes=1, share_rows=64)
     estimate_with(engine, U, SourceThatNotesWhatIsRead(), BASIS)
     assert 0 < max(lengths) <= 100

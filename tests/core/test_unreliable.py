@@ -200,11 +200,11 @@ WIDE_BASIS = infocap.product_basis("legendre", 2, 9)
             "threshold-richardson",
             "readouts shifted against the inputs",
         ),
-        (with_drift, "threshold-richardson", "samples correlated in acquisition order"),
+        (with_drift, "threshold-richardson", "a response that changes"),
         (lambda: of_rows(24), "threshold-richardson", "few samples for 10 readouts"),
         (lambda: of_rows(64), "raw", "more than the 10 that are possible"),
     ],
-    ids=["inputs", "shifted", "correlated", "few samples", "above the rank"],
+    ids=["inputs", "shifted", "drifting", "few samples", "above the rank"],
 )
 def test_checks_that_concern_the_total_say_why(make_data, method, reason):
     result = infocap.estimate(*make_data(), WIDE_BASIS, method=method)

@@ -52,6 +52,68 @@ def correlated():
     return u
 
 
+def with_late_input():
+    u = U.copy()
+    u[1:, 0] = U[:-1, 0]
+    return u
+
+
+def with_swapped_rows():
+    out = X.copy()
+    first = np.arange(20, N - 1, 20)
+    out[first] = X[first + 1]
+    out[first + 1] = X[first]
+    return out
+
+
+def with_foreign_rows():
+    out = X.copy()
+    rows = chance().choice(N, 100, replace=False)
+    out[rows] = SYSTEM(U[np.roll(rows, 7)], seed=8)
+    return out
+
+
+def interpolated():
+    out = X.copy()
+    rows = np.arange(30, N - 1, 25)
+    out[rows] = (X[rows - 1] + X[rows + 1]) / 2
+    return out
+
+
+def with_copied_rows():
+    out = X.copy()
+    rows = chance().choice(N, 60, replace=False)
+    out[rows[:30]] = X[rows[30:]]
+    return out
+
+
+def in_batches():
+    parts = X.reshape(-1, 32, X.shape[1])
+    return (parts - parts.mean(axis=1, keepdims=True)).reshape(X.shape)
+
+
+def with_noisy_part():
+    out = X.copy()
+    out[600:1100] += 0.05 * chance().standard_normal((500, 20))
+    return out
+
+
+def with_means_for_gaps():
+    is_gap = chance().random(X.shape) < 0.03
+    return np.where(is_gap, X.mean(axis=0), X)
+
+
+def frozen():
+    out = X.copy()
+    out[500:800, 3] = out[500, 3]
+    return out
+
+
+def with_stuck_bit():
+    codes = np.round((X - X.min()) / np.ptp(X) * 4095).astype(int)
+    return (codes | 256).astype(float)
+
+
 NORMAL = 0.8 * np.tanh(chance().standard_normal((N, 2)))
 MISTAKES = {
     "memory": lambda: (U, SYSTEM(U + 0.3 * np.roll(U, 1, axis=0), seed=7)),
@@ -79,14 +141,48 @@ MISTAKES = {
     "counter": lambda: (U, np.column_stack([X, np.arange(N)])),
     "temperature": lambda: (U, np.column_stack([X, wandering()])),
     "gap": lambda: (U, SYSTEM(np.where((np.arange(N) // 200 == 4)[:, None], 0.3, U), seed=7)),
+    "a source out of step": lambda: (U, SYSTEM(with_late_input(), seed=7)),
+    "both neighbours": lambda: (
+        U,
+        (X + 0.3 * np.roll(X, 1, axis=0) + 0.3 * np.roll(X, -1, axis=0)),
+    ),
+    "swapped rows": lambda: (U, with_swapped_rows()),
+    "foreign rows": lambda: (U, with_foreign_rows()),
+    "interpolated": lambda: (U, interpolated()),
+    "copied rows": lambda: (U, with_copied_rows()),
+    "batches": lambda: (U, in_batches()),
+    "alternate rows": lambda: (U, X * np.where(np.arange(N) % 2, 1, 1.05)[:, None]),
+    "polarity": lambda: (U, SYSTEM(U * np.where(np.arange(N) < 1000, 1, -1)[:, None], seed=7)),
+    "drift": lambda: (U, X + 0.02 * np.linspace(-1, 1, N)[:, None]),
+    "noisy part": lambda: (U, with_noisy_part()),
+    "means for gaps": lambda: (U, with_means_for_gaps()),
+    "frozen": lambda: (U, frozen()),
+    "missing codes": lambda: (U, with_stuck_bit()),
     "unsteady": lambda: (U, X * np.where(np.arange(N) < 900, 1, 1.1)[:, None]),
 }
 CAUSES = {
-    "a slip": "shift", "a slip backwards to the end": "shift", "a large slip": "shift", "reversed": "shift",
-    "another seed": "nothing", "SCPI's code": "codes", "-9999": "codes", "mV for V": "units", "gain": "domain",
-    "shape": "shape of inputs", "correlated": "correlated inputs", "counter": "no readout",
-    "temperature": "no readout",
-}  # fmt: skip
+    "a slip": "slip",
+    "a slip backwards to the end": "slip",
+    "a large slip": "shift",
+    "reversed": "shift",
+    "another seed": "nothing",
+    "SCPI's code": "codes",
+    "-9999": "codes",
+    "mV for V": "units",
+    "gain": "domain",
+    "shape": "shape of inputs",
+    "correlated": "correlated inputs",
+    "counter": "clock",
+    "temperature": "clock",
+    "hum": "period",
+    "a source out of step": "late input",
+    "both neighbours": "neighbours",
+    "alternate rows": "period",
+    "polarity": "response",
+    "noisy part": "noise",
+    "means for gaps": "codes",
+    "unsteady": "response",
+}
 
 
 def recorded(u, x, **more):

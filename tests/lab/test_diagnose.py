@@ -39,7 +39,7 @@ def test_clean_data_are_fit_in_every_respect(n, design):
     found = infocap.diagnose(recorded(u, SYSTEM(u, seed=1), time=when), basis=BASIS)
     assert found.checks == ()
     assert ("readouts not clipped" in found.skipped) == (n < 1000)
-    assert len(found.passed) + len(found.skipped) == len(DATA) + 3  # without a plan
+    assert len(found.passed) + len(found.skipped) == len(DATA) + 2  # without a plan
     assert found.repaired() is None
     assert "passed: no hum" in repr(found)
 
@@ -86,7 +86,7 @@ def test_memory_is_told_with_its_delays():
     x = SYSTEM(U, seed=7)
     (check,) = infocap.diagnose(recorded(U, x + 0.3 * np.roll(x, 2, axis=0)), basis=BASIS).checks
     assert check.found["delays"] == [2]
-    assert check.found["capacity"] > 1
+    assert check.found["capacity"] > 0.5
     assert "delayed_basis" in check
 
 
@@ -211,7 +211,7 @@ def warned(u, x, basis, **options):
 
 @pytest.mark.parametrize("seed", [77, 78])
 def test_rare_steps_are_not_hum(seed):
-    assert "hum" not in warned(*steps(120_000, seed), WIDE)
+    assert "period" not in warned(*steps(120_000, seed), WIDE)
 
 
 @pytest.mark.parametrize("lag", [-1, 1, 3])
@@ -239,7 +239,7 @@ HUM = 0.2 * np.sin(0.3117 * np.arange(4000))[:, None]
 SEQUENCE_MISTAKES = {
     "none": (lambda u, x: (u, x), set()),
     "inputs of another run": (lambda u, x: (delay_line(2)[0], x), {"nothing"}),
-    "hum": (lambda u, x: (u, x + HUM), {"hum"}),
+    "hum": (lambda u, x: (u, x + HUM), {"period"}),
     "saturated": (lambda u, x: (u, np.clip(x, -0.3, 0.5)), {"clipped"}),
 }
 
@@ -261,7 +261,7 @@ def test_a_resonant_device_does_not_hum(decay, n):
             state = decay * np.exp(0.7j) * state + value
             x[step] = state.real, state.imag
         noise = 0.01 * generator.standard_normal(x.shape)
-        assert "hum" not in warned(u, x + noise, basis, washout=500)
+        assert "period" not in warned(u, x + noise, basis, washout=500)
 
 
 def test_a_faint_function_is_not_nothing():

@@ -94,7 +94,7 @@ WARNED = {
             "readouts": x + 0.01 * np.linspace(-1, 1, len(x))[RANDOM, None],
             "time": RANDOM,
         },
-        "samples are correlated in acquisition order",
+        "readouts drift along the run",
     ),
     "drift of the reference": (drifting_reference, "the device drifted: its reference moved by"),
     "what the reader found": (

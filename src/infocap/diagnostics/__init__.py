@@ -4,7 +4,8 @@ A check is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"
 """
 
 from ..errors import Check
-from ._checks import CHECKS, Case, run_checks
+from ._case import Case
+from ._checks import CHECKS, run_checks
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
@@ -12,8 +13,8 @@ from ._checks import DATA as DATA
 from ._checks import NEEDS as NEEDS
 from ._checks import WITH_MEMORY as WITH_MEMORY
 from ._checks import mistakes as mistakes
-from ._stretch import FUNCTIONS as FUNCTIONS
-from ._stretch import LONGEST as LONGEST
-from ._stretch import SHORT as SHORT
+from ._excerpt import MAX_ROWS as MAX_ROWS
+from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES
+from ._excerpt import N_LOW_FUNCTIONS as N_LOW_FUNCTIONS
 
 __all__ = ["CHECKS", "Case", "Check", "run_checks"]

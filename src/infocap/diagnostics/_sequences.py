@@ -7,8 +7,8 @@ import numpy as np
 from .._arrays import to_numpy
 from ..errors import Check
 from ..typing import Floats
-from ._alignment import LAGS
-from ._checks import STANDARD_ERRORS, Case, single_inputs
+from ._answer import MAX_STANDARD_ERRORS as STANDARD_ERRORS
+from ._case import Case
 
 # Rows at the beginning of the first run that are looked at.
 ROWS = 8192
@@ -33,25 +33,6 @@ def _beginning(case: Case) -> tuple[Floats, Floats]:
     z = to_numpy(part.readouts(0, part.n_samples, **case.evidence.whitener))[:, samples.constant :]
     u = part.u.read(part.history, part.history + part.n_samples, on_host=True)
     return u[:, : case.evidence.basis.n_inputs], z
-
-
-def readouts_early(case: Case) -> Iterator[Check]:
-    """Readouts that know inputs which come later."""
-    u, z = _beginning(case)
-    y, rank = single_inputs(case.evidence.basis).values(u)[1:], z.shape[1]
-    chance, found = len(y) * rank + 8 * np.sqrt(2 * len(y) * rank), []
-    for lag in range(1, min(LAGS, len(z) // 16) + 1):
-        n = len(z) - lag
-        power = float(np.sum((y[:, lag:] @ z[:n]) ** 2)) / n
-        found += [(lag, power / n)] if power > 2 * chance else []
-    if found:
-        lag, capacity = found[-1]
-        yield Check(
-            f"readouts hold inputs that come later (capacity {capacity:.2f} for u[t+{lag}]): x is {lag} samples early; "
-            f"leave out the last {lag} rows of x and the first {lag} of u.",
-            unreliable="readouts ahead of the inputs",
-            lag=lag,
-        )
 
 
 def nothing_found(case: Case) -> Iterator[Check]:
@@ -92,6 +73,8 @@ def inputs_dependent(case: Case) -> Iterator[Check]:
 
 def washout_short(case: Case) -> Iterator[Check]:
     """Readouts that begin far from where they stay: the device still remembers the state that it started from."""
+    if "order of inputs" in case.evidence.data_findings():
+        return  # Readouts of a sweep begin where its inputs do.
     _, z = _beginning(case)
     count = len(z) // BLOCK
     if count < 16:
@@ -110,7 +93,6 @@ def washout_short(case: Case) -> Iterator[Check]:
 
 
 SEQUENCE_CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
-    "readouts early": readouts_early,
     "nothing found": nothing_found,
     "inputs dependent": inputs_dependent,
     "washout short": washout_short,

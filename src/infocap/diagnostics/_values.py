@@ -9,8 +9,8 @@ from ..basis import DiscreteFamily, lowest_degrees
 from ..errors import Check
 from ..samples import suggest_domain
 from ..typing import Floats, Integers
-from ._alignment import LAGS
-from ._stretch import FALSE_ALARM, Stretch, misfit, numbers
+from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt, misfit, numbers
+from ._order import MAX_LAG as LAGS
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, full scales of converters, and nines.
 CODES: tuple[float, ...] = (
@@ -41,6 +41,23 @@ MOST_ROWS = 1 << 20
 # Rows and channels that are looked at for values equal to the one before, beside a sum of all channels in every row;
 # all of them where some are.
 FEW_ROWS, FEW_CHANNELS = 2048, 8
+# Rows per readout from which an input without effect is looked for; the capacity that the functions
+# of each other input must have; and the largest part of it that the input could have unseen, for a
+# note and for a warning.
+MIN_ROWS_PER_READOUT_FOR_EFFECTS = 4
+MIN_CAPACITY_OF_OTHER_INPUTS = 0.3
+MAX_UNSEEN_SHARE_OF_NOTE = 0.25
+MAX_UNSEEN_SHARE_OF_WARNING = 0.1
+# With fewer rows or readouts there is at most a note: a channel may hardly see an input.
+MIN_ROWS_FOR_WARNING = 1000
+MIN_RANK_FOR_WARNING = 4
+# Such a part of the directions must be explained but for this part of their variance.
+MIN_EXPLAINED_DIRECTIONS = 0.1
+MAX_UNEXPLAINED_FOR_WARNING = 0.2
+# Parts of the rows whose means tell how far the mean of related inputs scatters.
+N_PARTS = 16
+# Part of the rows from which on rows that repeat the one before are no mistake of a few.
+MAX_STALE_SHARE = 0.5
 # Standard errors by which the mean of a function of the inputs may differ from zero.
 STANDARD_ERRORS = 5.0
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4 of its variance.
@@ -62,11 +79,15 @@ SMALL = 0.06
 # have wrapped around.
 MORE_FUNCTIONS, MOST_ODD = 120, 12
 WRAPPED = np.array([0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995])
+# Mean square of a channel's steps over twice its variance, below which it does not follow random inputs, and above
+# which it does; the share of its variance that low-degree functions of the inputs may then explain; and how many steps
+# are looked at.
+SLOW, QUICK, FOLLOWED, STEPS = 0.1, 0.8, 0.1, 512
 # Times that functions of the inputs leave less of a channel, from which a repair of it is right.
 BETTER = {"units": 10, "wrapped": 3}
 
 
-def inputs_off(s: Stretch) -> Iterator[Check]:
+def inputs_off(s: Excerpt) -> Iterator[Check]:
     """Inputs that do not follow the declared distribution: digits, range, shape, correlations."""
     discrete = {k for k, family in enumerate(s.low.families) if isinstance(family, DiscreteFamily)}
     weighted, indices = s.samples.sqrt_sample_weight is not None, s.low.indices[1:]
@@ -98,7 +119,7 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     # Of inputs that were spoken of the functions have other means; of a rare large value a mean tells nothing.
     tame = (s.low.fourth_moments[1:] < s.n / 10) & (s.low.degrees[1:] <= 4)
     untold = ~np.any(indices[:, sorted(told)] > 0, axis=1) & tame
-    z = np.abs(s.means) * (untold & ~weighted)
+    z = np.abs(_means_in_standard_errors(s)) * (untold & ~weighted)
     alone = z * (np.sum(indices > 0, axis=1) == 1)
     worst = int(np.argmax(alone if alone.max(initial=0) > STANDARD_ERRORS else z)) if len(z) else 0
     if not len(z) or z[worst] <= STANDARD_ERRORS:
@@ -118,14 +139,34 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     )  # fmt: skip
 
 
+def _means_in_standard_errors(s: Excerpt) -> Floats:
+    """Return the means of the functions in standard errors.
+
+    Rows whose inputs are related count as less than their number: there the standard errors are
+    those of the means of 16 parts, if they are larger.
+    """
+    if s.related_inputs is None:
+        return s.means
+    # `y` is centred and scaled, so the means of its parts are the deviations from the mean.
+    parts = np.array([part.mean(axis=1) for part in np.array_split(s.y, N_PARTS, axis=1)])
+    relative_error = parts.std(axis=0, ddof=1) / np.sqrt(N_PARTS) * np.sqrt(s.n)
+    return s.means / np.maximum(2 * relative_error, 1)
+
+
 def _named(inputs: Iterable[int]) -> str:
     return join_names([f"u{k + 1}" for k in inputs])
 
 
-def _part_of_domain(s: Stretch, k: int) -> tuple[float, float, float] | None:
+def _part_of_domain(s: Excerpt, k: int) -> tuple[float, float, float] | None:
     """The range of an input that leaves an end of its domain empty and is as declared over the rest, and its share."""
+    if s.related_inputs is not None:
+        return None  # Inputs in an order of their own may keep a distance to the ends.
     family, column = s.low.families[k], s.u[:, k]
-    low, high, tail = float(column.min()), float(column.max()), -np.log(FALSE_ALARM * s.share) / s.n
+    low, high, tail = (
+        float(column.min()),
+        float(column.max()),
+        -np.log(FALSE_ALARM_OF_VALUES * s.share) / s.n,
+    )
     start, first, last, stop = family.quantile(
         np.array([0.5 / s.n, tail, 1 - tail, 1 - 0.5 / s.n]).clip(0, 1)
     )
@@ -140,27 +181,51 @@ def _part_of_domain(s: Stretch, k: int) -> tuple[float, float, float] | None:
     )  # else it has another shape
 
 
-def without_effect(s: Stretch) -> Iterator[Check]:
-    """Inputs that no readout depends on."""
-    (n, rank), power = s.z.shape, len(s.z) * np.sum(s.own**2, axis=0)
-    if n < 4 * rank:
+def without_effect(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where no readout depends on an input."""
+    n = excerpt.n
+    rank = excerpt.residuals.rank
+    if n < MIN_ROWS_PER_READOUT_FOR_EFFECTS * rank:
         return
-    among = s.low.indices[1:] > 0  # (functions, inputs)
-    alone = among & (np.sum(among, axis=1) == 1)[:, None]
-    chance = rank * np.sum(alone, axis=0)
-    most = np.array([s.limit(int(freedom), FALSE_ALARM / 1e-4) for freedom in chance]) - chance
-    held = power @ alone - chance
-    none = (held < most) & (power @ among < 3 * rank * np.sum(among, axis=0))
-    dead, others = np.flatnonzero(none).tolist(), held[~none].sum() / max(np.sum(~none), 1)
-    if dead and others > 0.3 * n and most[dead].max() < 0.25 * others:
-        yield Check(
-            f"{_named(dead)} has no effect on any readout; check that its source is connected, and that "
-            "these are the values that were sent.",
-            "note", cause="no effect", inputs=dead,
-        )  # fmt: skip
+    has_input = excerpt.low.indices[1:] > 0  # (functions, inputs)
+    is_single = np.sum(has_input, axis=1) == 1
+    power = excerpt.residuals.power_of_functions
+    # By chance each function has the power `rank`.
+    n_single = np.sum(has_input[is_single], axis=0)
+    held = power[is_single] @ has_input[is_single] - rank * n_single
+    least_seen = (
+        np.array([excerpt.limit(int(rank * count)) for count in n_single]) - rank * n_single
+    )
+    in_products = power @ has_input - 3 * rank * np.sum(has_input, axis=0)
+    is_dead = (held < least_seen) & (in_products < 0)
+    if not is_dead.any() or is_dead.all():
+        return
+    held_by_others = held[~is_dead].mean()
+    largest_unseen = least_seen[is_dead].max()
+    if held_by_others < MIN_CAPACITY_OF_OTHER_INPUTS * n:
+        return
+    if largest_unseen > MAX_UNSEEN_SHARE_OF_NOTE * held_by_others:
+        return
+    dead = np.flatnonzero(is_dead).tolist()
+    # Where much is unexplained, functions of high degree may hide the effect.
+    explained = np.mean(excerpt.residuals.scale**2 < MAX_UNEXPLAINED_FOR_WARNING)
+    is_clear = (
+        n >= MIN_ROWS_FOR_WARNING
+        and rank >= MIN_RANK_FOR_WARNING
+        and largest_unseen < MAX_UNSEEN_SHARE_OF_WARNING * held_by_others
+        and explained >= MIN_EXPLAINED_DIRECTIONS
+    )
+    yield Check(
+        f"{_named(dead)} has no effect on any readout; check that its source is connected, and that "
+        "these are the values that were sent.",
+        "warning" if is_clear else "note",
+        unreliable="an input without effect" if is_clear else "",
+        cause="no effect",
+        inputs=dead,
+    )
 
 
-def counted_twice(s: Stretch) -> Iterator[Check]:
+def counted_twice(s: Excerpt) -> Iterator[Check]:
     """Rows with the inputs of another row: data stacked twice, or repeats among the rows."""
     if s.first > 0:
         return
@@ -218,8 +283,10 @@ def _begun_anew(both: Floats) -> tuple[Integers, Integers]:
     return np.arange(0), np.arange(0)
 
 
-def stale(s: Stretch) -> Iterator[Check]:
+def stale(s: Excerpt) -> Iterator[Check]:
     """Measurements that repeat the readout before, to the last digit, though the inputs changed."""
+    if s.related_inputs is not None:
+        return  # Near inputs may give equal readouts.
     few, whole = s.x[:FEW_ROWS, :: -(-s.x.shape[1] // FEW_CHANNELS)], s.guess[:1]
     if max(np.max(np.sum(few[1:] == few[:-1], axis=0)), np.sum(whole[:, 1:] == whole[:, :-1])) < 4:
         return
@@ -228,12 +295,20 @@ def stale(s: Stretch) -> Iterator[Check]:
     some = np.flatnonzero(once > 3)
     if not len(some):
         return
-    # Converters give equal values by chance, as often two and more measurements apart.
+    # Converters give equal values by chance, as often two and more measurements apart. Rows that
+    # repeat the one before in all these channels are left out, or they would count there, too.
+    repeats_row = np.concatenate([[False], np.all(equal[:, some], axis=1)])
+    if np.mean(repeats_row) > MAX_STALE_SHARE:
+        return  # A channel that hardly moves is not stale.
+    fresh = s.x[~repeats_row][:, some]
     later = (2, 3, 4, 5, 6, 8)
-    by_chance = np.max([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in later], axis=0)
+    by_chance = np.max([np.sum(fresh[k:] == fresh[:-k], axis=0) for k in later], axis=0)
     bad = some[once[some] > by_chance + 8 * np.sqrt(by_chance + 0.25)]
+    if s.of_sequence and len(bad) < min(3, s.x.shape[1]):
+        return  # A slow readout behind a converter repeats its value.
     rows = np.flatnonzero(np.all(equal[:, bad], axis=1)) + 1 if len(bad) else bad
-    as_many = max(int(np.sum(np.all(s.x[k:, bad] == s.x[:-k, bad], axis=1))) for k in later)
+    fresh = s.x[~repeats_row][:, bad]
+    as_many = max(int(np.sum(np.all(fresh[k:] == fresh[:-k], axis=1))) for k in later)
     if len(bad) and len(rows) > as_many + 8 * np.sqrt(as_many + 0.25):
         names = s.names(bad)
         who = "all channels" if len(bad) == s.x.shape[1] else join_names(names)
@@ -245,7 +320,7 @@ def stale(s: Stretch) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def outlying(s: Stretch) -> Iterator[Check]:
+def outlying(s: Excerpt) -> Iterator[Check]:
     """Codes in place of numbers, and glitches: rows far outside the others."""
     count = s.sorted.shape[1]
     a, b = s.sorted[:, count // 50], s.sorted[:, -1 - count // 50]
@@ -292,7 +367,7 @@ def outlying(s: Stretch) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def _anywhere(s: Stretch, rows: Integers) -> bool:
+def _anywhere(s: Excerpt, rows: Integers) -> bool:
     """Whether rows are no neighbours by their inputs and lie together at no shift of them, where a device responds."""
     if len(rows) < 3:
         return True
@@ -305,11 +380,13 @@ def _anywhere(s: Stretch, rows: Integers) -> bool:
     together = max(
         np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1)
     )
-    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
+    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM_OF_VALUES / 1e-6)
 
 
-def _glitched(s: Stretch) -> Iterator[Check]:
+def _glitched(s: Excerpt) -> Iterator[Check]:
     """Rows far from the others in the coordinates of those others, even without channels that alone are far out."""
+    if s.related_inputs is not None:
+        return  # Rows of a sweep that are far from the others are neighbours.
     if s.n < max(4 * s.z.shape[1], 128):
         return
     left, few = s.rest, s.clear[: len(s.guess)]
@@ -344,7 +421,7 @@ def _glitched(s: Stretch) -> Iterator[Check]:
         left[k] -= along @ np.linalg.lstsq(metric, along, rcond=1e-9)[0] / size
     rows = candidates[left > GLITCHED]
     if len(rows) > 4 and _anywhere(s, rows):
-        s.aside.update(rows.tolist())
+        s.glitched.update(rows.tolist())
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
             f"nine in ten and whatever their inputs (rows {numbers(s.rows[rows])}): glitched shots; look at them, "
@@ -354,7 +431,7 @@ def _glitched(s: Stretch) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def clipped(s: Stretch) -> Iterator[Check]:
+def clipped(s: Excerpt) -> Iterator[Check]:
     """Channels whose values pile up at an end of their range, with noise after it or not."""
     if (
         np.prod(
@@ -421,7 +498,7 @@ def _piles(ordered: Floats) -> Floats:
     return shares
 
 
-def rounded(s: Stretch) -> Iterator[Check]:
+def rounded(s: Excerpt) -> Iterator[Check]:
     """Readouts rounded by a converter whose step is not small against the noise."""
     gaps = np.diff(s.sorted, axis=1)
     steps = np.zeros(len(gaps))
@@ -452,7 +529,7 @@ def rounded(s: Stretch) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def mixed_units(s: Stretch) -> Iterator[Check]:
+def mixed_units(s: Excerpt) -> Iterator[Check]:
     """Channels in which some values are a thousand times too large, or wrapped around by a converter.
 
     A repair is right where low-degree functions of the inputs then leave less than a third of what they left before,
@@ -464,7 +541,7 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     )
     wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
     left = np.abs(misfit(s.y[:, s.some], (x - s.mean).astype(np.float32)))
-    left[np.isin(s.some, [*s.aside])] = 0.0
+    left[np.isin(s.some, [*s.glitched])] = 0.0
     jumps = np.sum(left > 0.45 * (s.sorted[:, -1] - s.sorted[:, 0]), axis=0) > 3
     jumps &= np.sum(np.diff(s.sorted, axis=1) > 0, axis=1) > FEW_LEVELS
     jumps[jumps] = np.sum(left[:, jumps] > 12 * np.median(left[:, jumps], axis=0), axis=0) > 3
@@ -474,7 +551,7 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     if not len(odd):
         return
     rows = np.random.default_rng(0).permutation(s.n)[: 2 * SOME_ROWS]
-    rows = rows[~np.isin(rows, [*s.aside])]
+    rows = rows[~np.isin(rows, [*s.glitched])]
     x, y = s.x[rows][:, odd], lowest_degrees(s.low, MORE_FUNCTIONS).values(s.u[rows])[1:]
     left, ordered = misfit(y, x), np.sort(x.T, axis=1)
     repairs = [(k, "units", _in_one_unit(x[:, k])) for k in np.flatnonzero(wide[odd])]
@@ -541,3 +618,27 @@ def _in_one_unit(column: Floats) -> Floats:
         column / 1000 ** max(round(ratio / 3), 1),
         column,
     )
+
+
+def clocks(s: Excerpt) -> Iterator[Check]:
+    """Counters, time stamps and temperatures among the readouts."""
+    if s.related_inputs is not None:
+        return  # Readouts of a sweep change as slowly as its inputs.
+    if not len(s.y):
+        return
+    steps, explained = (
+        np.diff(s.x[:STEPS], axis=0),
+        np.sum((s.back.T @ s.own) ** 2, axis=1) - len(s.y) / s.n,
+    )
+    rising = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
+    ratio = np.mean(steps**2, axis=0) / np.maximum(2 * np.var(s.x[:STEPS], axis=0), 1e-300)
+    slow = ratio < SLOW
+    odd = np.flatnonzero((rising | slow) & (explained < FOLLOWED) & np.any(steps != 0, axis=0))
+    if len(odd) and (rising[odd].all() or np.median(ratio) > QUICK):  # else all drift
+        names = s.names(odd)
+        yield Check(
+            f"{join_names(names)} {'only rises or falls' if rising[odd].all() else 'changes slowly'} and does not "
+            "follow the inputs, like a counter, a time stamp or a temperature; name the readouts without it, by `x`.",
+            unreliable="a column that is no readout",
+            cause="clock", channels=names,
+        )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from .._formatting import memory_size
 from .._threads import all_cores
 from ..basis import ProductBasis
-from ..diagnostics import FUNCTIONS, LONGEST, SHORT
+from ..diagnostics import MAX_ROWS, MAX_ROWS_FROM_FILES, N_LOW_FUNCTIONS
 from ..errors import ParameterError
 from ..samples import Engine, Samples, choose_executor, count_task_slots, rows_per_block
 from ..typing import ArrayLike
@@ -169,8 +169,10 @@ class _MemoryNeeds:
     @property
     def check_bytes(self) -> float:
         """Bytes that the data checks take, after the passes over the rows."""
-        n_rows = min(LONGEST if self.samples.in_memory else SHORT, self.samples.n_samples)
-        return CHECK_BYTES_PER_NUMBER * n_rows * (self.n_columns + FUNCTIONS)
+        n_rows = min(
+            MAX_ROWS if self.samples.in_memory else MAX_ROWS_FROM_FILES, self.samples.n_samples
+        )
+        return CHECK_BYTES_PER_NUMBER * n_rows * (self.n_columns + N_LOW_FUNCTIONS)
 
     def total(self, n_threads: int, n_terms: int) -> float:
         """Return the bytes of everything together, with the smallest possible chunks."""

@@ -10,7 +10,7 @@ from .._formatting import counted
 from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
-from ..diagnostics import DATA, FUNCTIONS, NEEDS, WITH_MEMORY
+from ..diagnostics import DATA, N_LOW_FUNCTIONS, NEEDS, WITH_MEMORY
 from ..errors import Check, DataError, DataWarning, ParameterError
 from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording
@@ -24,7 +24,6 @@ OTHER_CHECKS = {
     "no missing values": "missing",
     "inputs within their domain": "refused",
     "inputs of the plan": "another design",
-    "no drift in the order of acquisition": "drift",
 }
 # Fraction of an input's spread by which the value that was recorded may differ from the value that
 # was planned.
@@ -81,8 +80,9 @@ class Diagnosis:
         """
         check_of = {str(check.found.get("cause")): check for check in self.checks}
         recording = self.recording
-        if "shift" in check_of and "missing" not in check_of:
-            repaired, sentence = _realigned(recording, check_of["shift"])
+        shift = check_of.get("shift", check_of.get("slip"))
+        if shift is not None and "missing" not in check_of:
+            repaired, sentence = _realigned(recording, shift)
         elif "repeats" in check_of and "missing" not in check_of:
             repaired, sentence = _with_repeats(recording, check_of["repeats"])
         else:
@@ -191,7 +191,7 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
         low = delayed_basis(basis.families, max_delay={1: max(basis.memory, 1)})
         nan_policy = "raise"  # leaving rows out would tear the sequence apart
     else:
-        low = lowest_degrees(basis, FUNCTIONS)
+        low = lowest_degrees(basis, N_LOW_FUNCTIONS)
         nan_policy = "omit"
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         options = EstimateOptions(method="raw", nan_policy=nan_policy, complex_as="split")

@@ -1,0 +1,228 @@
+"""Exact tests: relations that hold to rounding in measured data only by mistake.
+
+No noisy readout lies exactly on the line between its neighbours, equals another row's, or has a
+mean of exactly zero over every batch. So these tests need no p-value. Each begins with a quick look
+at few numbers and goes on where these agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._formatting import join_names
+from ..errors import Check
+from ..typing import Floats, Integers
+from ._excerpt import Excerpt, numbers
+from ._rows import capacity_of_rows
+
+# Relative size of rounding errors.
+ROUNDING = 1e-7
+# Rows that a finding needs, and their least part of all rows.
+MIN_EXACT_ROWS = 4
+MIN_SHARE_OF_ROWS = 1e-3
+# Rows away that tell how many rows lie on a line by chance, and how many times as many are needed.
+FAR_ROWS = 7
+MIN_RATIO_TO_CHANCE = 4
+# Squared distance of inputs, relative to the typical one, from which rows have other inputs.
+OTHER_INPUTS = 0.1
+# A channel equals an input where the squared correlation differs from 1 by less than this.
+EXACT_CORRELATION = 1e-12
+# Correlations below this are rounding: by chance they are one over the root of the rows.
+MAX_CORRELATION_OF_COMPONENTS = 1e-9
+# Channels that are looked at first.
+N_FIRST_CHANNELS = 8
+# Batches that have to show the same, and the least share of all batches.
+MIN_BATCHES = 3
+MIN_SHARE_OF_BATCHES = 0.8
+
+
+def interpolated_rows(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where rows lie exactly on the line between their neighbours.
+
+    Readouts of a noiseless device with few degrees of freedom lie on such lines by chance. So the
+    number of rows is compared with that of rows between two far ones.
+    """
+    x = excerpt.x - np.median(excerpt.x[excerpt.some], axis=0)
+    if x.shape[1] < 3 or excerpt.n < 4 * FAR_ROWS:
+        return
+    some = slice(None, None, -(-x.shape[1] // N_FIRST_CHANNELS))
+    n_needed = max(MIN_EXACT_ROWS, MIN_SHARE_OF_ROWS * excerpt.n)
+    rows = _on_line(x[:, some], np.arange(1, excerpt.n - 1), 1)
+    if len(rows) < n_needed:
+        return
+    rows = _on_line(x, rows, 1)
+    by_chance = _on_line(x, np.arange(FAR_ROWS, excerpt.n - FAR_ROWS), FAR_ROWS)
+    if len(rows) < n_needed + MIN_RATIO_TO_CHANCE * len(by_chance):
+        return
+    yield Check(
+        f"{len(rows)} of {excerpt.n} rows lie exactly on the line between their neighbours (rows "
+        f"{numbers(excerpt.rows[rows])}): they were interpolated and not measured; leave them out, or "
+        "give the rows as measured.",
+        unreliable="interpolated rows",
+        cause="interpolated",
+        rows=excerpt.rows[rows].tolist(),
+        capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+    )
+
+
+def _on_line(x: Floats, rows: Integers, distance: int) -> Integers:
+    """Return those rows that lie on the straight line between the rows so far before and after."""
+    before = x[rows - distance]
+    step = x[rows] - before
+    line = x[rows + distance] - before
+    length = np.einsum("ij,ij->i", line, line)
+    along = np.einsum("ij,ij->i", step, line) / np.maximum(length, np.finfo(float).tiny)
+    off = step - along[:, None] * line
+    size = np.einsum("ij,ij->i", x[rows], x[rows]) + np.einsum("ij,ij->i", step, step)
+    is_exact = np.einsum("ij,ij->i", off, off) < 1e-16 * np.maximum(size, np.finfo(float).tiny)
+    is_between = (along > 1e-3) & (along < 1 - 1e-3)
+    moves = np.sum((line != 0) & (step != 0), axis=1) > 2
+    return rows[is_exact & is_between & moves]
+
+
+def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where rows are exact copies of other rows' readouts, at other inputs."""
+    first, second = _equal_rows(excerpt.x)
+    if not MIN_EXACT_ROWS <= len(first) <= excerpt.n / 2:
+        return  # With more of them it is a device of few states.
+    deviation = np.maximum(excerpt.u.std(axis=0), np.finfo(float).tiny)
+    inputs = excerpt.u / deviation
+    distance = np.sum((inputs[first] - inputs[second]) ** 2, axis=1)
+    shuffled = inputs[np.random.default_rng(0).permutation(excerpt.n)]
+    typical = float(np.median(np.sum((inputs - shuffled) ** 2, axis=1)))
+    is_other = distance > OTHER_INPUTS * typical
+    n_close = int(np.sum((distance > 0) & ~is_other))
+    n_other = int(is_other.sum())
+    # A device of few states, or behind a coarse converter, gives equal readouts to near inputs, too.
+    if n_other < MIN_EXACT_ROWS or n_other < 4 * n_close or n_other < MIN_SHARE_OF_ROWS * excerpt.n:
+        return
+    rows = np.sort(second[is_other])
+    is_next = np.abs(first - second)[is_other] == 1
+    capacity = capacity_of_rows(excerpt.residuals, len(rows))
+    where = f"(rows {numbers(excerpt.rows[rows])})"
+    if np.mean(is_next) > 0.5:
+        return  # A stale buffer, which `stale` finds in single channels, too.
+    is_code = np.all(excerpt.x[rows] == excerpt.x[rows[0]])
+    if is_code:
+        yield Check(
+            f"{len(rows) + 1} of {excerpt.n} rows hold the same readouts to the last digit, whatever their "
+            f"inputs {where}: dark shots, or a code in place of numbers; leave them out (infocap diagnose --fix).",
+            unreliable="rows without readouts",
+            cause="codes",
+            rows=sorted({*excerpt.rows[rows].tolist(), int(excerpt.rows[first[is_other][0]])}),
+            capacity=capacity,
+        )
+        return
+    yield Check(
+        f"{len(rows)} of {excerpt.n} rows are exact copies of other rows' readouts at other inputs "
+        f"{where}: gaps that were filled, a wrong index, or a code in place of numbers; leave them out.",
+        unreliable="copied readouts",
+        cause="copied rows",
+        rows=excerpt.rows[rows].tolist(),
+        capacity=capacity,
+    )
+
+
+def _equal_rows(x: Floats) -> tuple[Integers, Integers]:
+    """Return pairs of rows that are equal in all columns."""
+    weights = np.random.default_rng(0).standard_normal(x.shape[1])
+    mixed = x @ weights
+    order = np.argsort(mixed, kind="stable")
+    same = np.flatnonzero(np.diff(mixed[order]) == 0)
+    first = order[same]
+    second = order[same + 1]
+    is_equal = np.all(x[first] == x[second], axis=1)
+    return first[is_equal], second[is_equal]
+
+
+def batches(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where the means over batches are zero to rounding."""
+    x = excerpt.x
+    if x.shape[1] < 2:
+        return
+    limit = ROUNDING * np.sqrt(excerpt.n)
+    ends = _where_sums_return(x[:, [0]], np.arange(1, excerpt.n + 1), limit)
+    ends = ends[ends < excerpt.n]
+    if len(ends) < MIN_BATCHES:
+        return
+    ends = _where_sums_return(x, ends, limit)
+    # Designs of a few levels return to their mean, and the readouts with them.
+    if len(ends) < MIN_BATCHES or len(_where_sums_return(excerpt.u, ends, limit)) > len(ends) / 2:
+        return
+    length = int(np.gcd.reduce(ends))
+    if length < 2 or len(ends) < MIN_SHARE_OF_BATCHES * (excerpt.n // length - 1):
+        return
+    yield Check(
+        f"means over every {length} rows are zero to the last digit: readouts were normalised in batches, so "
+        "that each depends on the inputs of its whole batch; use the readouts as measured.",
+        unreliable="readouts normalised in batches",
+        cause="batches",
+        period=length,
+        capacity=x.shape[1] / length,
+    )
+
+
+def _where_sums_return(values: Floats, ends: Integers, limit: float) -> Integers:
+    """Return at which of some rows the sums of all columns so far are what their means make them."""
+    deviation = np.maximum(values.std(axis=0), np.finfo(float).tiny)
+    sums = np.cumsum(values - values.mean(axis=0), axis=0)[ends - 1] / deviation
+    return ends[np.max(np.abs(sums), axis=1) < limit]
+
+
+def copies_of_inputs(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a note where a channel equals an input, as a monitor does, or the device itself."""
+    some = _squared_correlations(excerpt.u[excerpt.some], excerpt.x[excerpt.some])
+    if some.max() < 1 - EXACT_CORRELATION:
+        return
+    is_copy = _squared_correlations(excerpt.u, excerpt.x) > 1 - EXACT_CORRELATION
+    copies = np.flatnonzero(is_copy.any(axis=0))
+    if not 0 < len(copies) < excerpt.x.shape[1]:
+        return  # A device of nothing but its inputs is a simulation.
+    channels = excerpt.names(copies)
+    inputs = np.flatnonzero(is_copy.any(axis=1)).tolist()
+    names = join_names([f"u{k + 1}" for k in inputs])
+    yield Check(
+        f"{join_names(channels)} equal the inputs {names} to rounding, and count as readouts: if they "
+        "are monitors of the inputs, name the readouts without them, by `x`.",
+        "note",
+        cause="monitor",
+        channels=channels,
+        inputs=inputs,
+        capacity=float(len(copies)),
+    )
+
+
+def _squared_correlations(u: Floats, x: Floats) -> Floats:
+    """Return the squared correlation of every input with every channel."""
+    inputs = u - u.mean(axis=0)
+    readouts = x - x.mean(axis=0)
+    sizes = np.sum(inputs**2, axis=0)[:, None] * np.sum(readouts**2, axis=0)
+    return (inputs.T @ readouts) ** 2 / np.maximum(sizes, np.finfo(float).tiny)
+
+
+def principal_components(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where channels are uncorrelated to rounding."""
+    is_whole = excerpt.n == excerpt.samples.n_samples
+    n_channels = excerpt.x.shape[1]
+    if not is_whole or n_channels < 3 or excerpt.samples.history:
+        return
+    some = excerpt.x[:, :: -(-n_channels // N_FIRST_CHANNELS)]
+    if not _uncorrelated_to_rounding(some) or not _uncorrelated_to_rounding(excerpt.x):
+        return
+    yield Check(
+        f"all {n_channels} channels are uncorrelated to the last digit: they are principal components and not "
+        "readouts as measured; give these, because the total is that of the components that were kept.",
+        unreliable="principal components in place of readouts",
+        cause="uncorrelated",
+    )
+
+
+def _uncorrelated_to_rounding(x: Floats) -> bool:
+    """Return whether no two columns have a correlation beyond rounding."""
+    if np.any(np.ptp(x, axis=0) == 0):
+        return False
+    correlation = np.corrcoef(x, rowvar=False)
+    np.fill_diagonal(correlation, 0.0)
+    return bool(np.abs(correlation).max() < MAX_CORRELATION_OF_COMPONENTS)

@@ -1,0 +1,366 @@
+"""Excerpts of a data set in the order of acquisition, prepared once for all checks of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from .._arrays import take_rows, to_library_of, to_numpy
+from .._formatting import join_names
+from ..basis import ProductBasis, lowest_degrees
+from ..samples import ColumnStatistics, Samples
+from ..typing import Floats, Integers
+from ._residuals import Residuals, products_of_values, residuals_of
+
+# Rows of an excerpt, and the most excerpts: together a million rows.
+MAX_ROWS = 8192
+MAX_EXCERPTS = 128
+# The same for data in files, which are read once more for the checks.
+MAX_ROWS_FROM_FILES = 1536
+MAX_EXCERPTS_FROM_FILES = 4
+# Bytes of readouts in one excerpt: of very many channels fewer rows are looked at.
+MAX_EXCERPT_BYTES = 16_000_000
+# Channels that are fetched from a device, which takes longer than what is done with them.
+MAX_CHANNELS_FROM_DEVICE = 192
+# Parts of the overview of a long data set, spread evenly over all its rows.
+N_OVERVIEW_PARTS = 128
+# Functions of lowest degree, with the constant, that show what readouts have to do with inputs.
+N_LOW_FUNCTIONS = 21
+# Relative variance of a direction of the readouts below which it is rounding.
+MIN_RELATIVE_VARIANCE = 1e-10
+# Probability that chance alone raises one check of values on one data set.
+FALSE_ALARM_OF_VALUES = 1e-6
+# Rows, or so many for each readout, whose readouts are whitened for the checks of values.
+MIN_WHITENED_ROWS = 1024
+WHITENED_ROWS_PER_READOUT = 8
+# Random sums of readouts that are looked at: so many of them in so many rows, or more of them in
+# fewer rows, but so many numbers in all.
+N_RANDOM_SUMS = 12
+MAX_ROWS_OF_SUMS = 4096
+MAX_NUMBERS_OF_SUMS = 98_304
+# Sums end here, because their squares are numbers of single precision.
+MAX_SUM = 1e15
+# Functions of the inputs that are guessed from the readouts of every row.
+N_GUESSED_FUNCTIONS = 4
+# Whitened readouts end at so many standard deviations: no single row decides anything.
+MAX_WHITENED = 5.0
+# Rows, chosen at random, whose values are put in order: enough to see one value in a hundred.
+N_SORTED_ROWS = 512
+# Lines and columns of the picture of where readouts do not fit their inputs.
+N_PICTURE_CHANNELS = 32
+N_PICTURE_MOMENTS = 120
+
+
+@dataclass(frozen=True, eq=False)
+class ExcerptRows:
+    """Which rows an excerpt holds, in the order of acquisition."""
+
+    first: int  # how many rows of the data set were measured before; 0 in the overview
+    rows: Integers  # their places among the samples
+    is_overview: bool = False  # parts from all over the data set, not one after the other
+
+
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """Rows in the order of acquisition: inputs, readouts, and low-degree functions of the inputs.
+
+    `y` (functions, n) are centred and have unit variance here. For the checks of values, `whitening`
+    (channels, rank) turns readouts minus `mean` into uncorrelated coordinates `z` of unit variance,
+    made for the first rows only, and `back` turns these into standardised channels. `own`
+    (rank, functions) are the correlations of z and y in the same row.
+    """
+
+    samples: Samples
+    places: Integers  # of the rows among the samples, in the order of acquisition
+    first: int  # how many rows were measured before
+    is_overview: bool
+    share: float  # one over the number of excerpts: of the false alarms that this one may raise
+    channels: Integers  # of the data set, that are looked at
+    low: ProductBasis
+    u: Floats
+    x: Floats  # the channels that change, times the scale of the samples
+    ends: Floats  # lowest and highest value of each channel in the whole data set, (2, channels)
+    means: Floats  # of the functions, in standard errors
+    y: Floats
+    mean: Floats
+    whitening: Floats
+    z: Floats
+    back: Floats
+    own: Floats
+    clear: Integers  # the functions, those that the readouts hold best first
+    rest: Floats  # what functions leave of random sums of readouts, uncorrelated, (sums, some rows)
+    guess: (
+        Floats  # the first of the clear functions as whitened readouts guess them, (functions, n)
+    )
+    some: Integers  # rows chosen at random
+    sorted: Floats  # the values of each channel there in order of size, (channels, some)
+    glitched: set[int] = field(default_factory=set)  # rows that a check found glitched, for others
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.places)
+
+    @property
+    def of_sequence(self) -> bool:
+        """Whether the rows are time steps of a device with memory."""
+        return self.samples.basis.of_sequences
+
+    @cached_property
+    def rows(self) -> Integers:
+        """Numbers of the rows in what the user gave."""
+        return self.samples.x.given_rows(self.places)
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """What functions of its own inputs leave of each row's readouts."""
+        return residuals_of(self)
+
+    @cached_property
+    def related_inputs(self) -> tuple[int, float] | None:
+        """Lag and size of the relation between inputs of neighbouring rows; None if there is none."""
+        from ._order import inputs_in_order
+
+        return inputs_in_order(self)
+
+    def past_inputs(self, memory: int) -> Floats:
+        """Return the inputs of a sequence with earlier ones in front, (memory + n, inputs)."""
+        first = int(self.places[0])
+        runs = self.samples.runs
+        n_runs_begun = 1
+        if runs is not None:
+            n_runs_begun = int(np.searchsorted(runs, first, side="right"))
+        start = first + n_runs_begun * self.samples.history - memory
+        u = self.samples.u.read(start, start + memory + self.n, on_host=True)
+        return u[:, : self.samples.basis.n_inputs]
+
+    def in_coordinates(self, matrix: Floats) -> Floats:
+        """Return all rows in other coordinates: sums of whitened readouts, (n, columns)."""
+        matrix = self.whitening @ matrix
+        return (self.x @ matrix - self.mean @ matrix).clip(-MAX_SUM, MAX_SUM).astype(np.float32)
+
+    def names(self, channels: Iterable[Any]) -> list[str]:
+        """Return what channels, numbered among those that are looked at, are called in messages."""
+        return [self.samples.x.describe_column(int(self.channels[k])) for k in channels]
+
+    def limit(self, degrees_of_freedom: int, n_places: float = 1.0) -> float:
+        """Return what a chi-squared number exceeds in none of so many places by chance.
+
+        That is the approximation of Wilson and Hilferty (PNAS 17, 684, 1931).
+        """
+        spread = 2 / (9 * max(degrees_of_freedom, 1))
+        reach = -NormalDist().inv_cdf(FALSE_ALARM_OF_VALUES * self.share / n_places)
+        return degrees_of_freedom * float(1 - spread + reach * np.sqrt(spread)) ** 3
+
+    def picture(self, rows: Sequence[int], channels: Sequence[str]) -> dict[str, Any]:
+        """Return where readouts do not fit their inputs: a digit for each channel and moment.
+
+        Three digits more are a factor of two. `rows` of the data set and names of `channels` are
+        those that a check found; they are marked.
+        """
+        misfits = misfit(self.y, self.in_coordinates(self.back))
+        found_channels = set(channels)
+        names = self.names(range(misfits.shape[1]))
+        marked = [k for k, name in enumerate(names) if name in found_channels]
+        others = [k for k in range(misfits.shape[1]) if k not in marked]
+        step = max(-(-len(others) // N_PICTURE_CHANNELS), 1)
+        shown = sorted([*marked[:N_PICTURE_CHANNELS], *others[::step]][:N_PICTURE_CHANNELS])
+
+        moment_of_row = np.arange(self.n) * N_PICTURE_MOMENTS // self.n
+        moments = np.unique(moment_of_row)
+        squares = misfits[:, shown] ** 2
+        sizes = np.sqrt([np.mean(squares[moment_of_row == m], axis=0) for m in moments])
+        # Where rows were found, each channel is compared with itself at other moments.
+        usual = np.median(sizes, axis=0) if rows else np.median(sizes)
+        ratio = np.maximum(sizes, 1e-30) / np.maximum(usual, 1e-30)
+        levels = np.clip(3 * np.log2(ratio), 0, 9).astype(int)
+        marked_moments = np.unique(moment_of_row[np.isin(self.rows, list(rows))])
+        return {
+            "first": self.first,
+            "last": self.first + self.n - 1,
+            "channels": self.names(shown),
+            "levels": ["".join(map(str, line)) for line in levels.T.tolist()],
+            "marked": np.searchsorted(moments, marked_moments).tolist(),
+        }
+
+
+def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
+    """Return consecutive excerpts, or some of very many; of a long data set an overview is the last."""
+    n_rows = samples.n_samples
+    if samples.time is None:
+        order = np.arange(n_rows)
+    else:
+        order = np.argsort(samples.time, kind="stable")
+    on_host = samples.in_memory and not samples.x.on_device
+    longest = MAX_ROWS if on_host else MAX_ROWS_FROM_FILES
+    longest = min(longest, MAX_EXCERPT_BYTES // (8 * samples.x.shape[1]) + 1)
+    edges = [0, n_rows] if samples.runs is None else [*map(int, samples.runs), n_rows]
+    excerpts = []
+    for start, stop in pairwise(edges):
+        n_excerpts = -(-(stop - start) // longest)  # rounded up
+        bounds = [start + (stop - start) * k // n_excerpts for k in range(n_excerpts + 1)]
+        for first, last in pairwise(bounds):
+            excerpts.append(ExcerptRows(first, order[first:last]))
+    max_excerpts = MAX_EXCERPTS if on_host else MAX_EXCERPTS_FROM_FILES
+    if samples.x.on_device:
+        max_excerpts = 1
+    if len(excerpts) > max_excerpts:
+        chosen = np.linspace(0, len(excerpts) - 1, max_excerpts).round().astype(int)
+        excerpts = [excerpts[k] for k in chosen]
+    has_overview = on_host and n_rows > longest and samples.runs is None and not samples.history
+    if has_overview:
+        excerpts.append(ExcerptRows(0, order[_rows_of_overview(n_rows, longest)], True))
+    return excerpts
+
+
+def _rows_of_overview(n_rows: int, n_chosen: int) -> Integers:
+    """Return the rows of parts of equal length that are spread evenly over all rows."""
+    length = max(n_chosen // N_OVERVIEW_PARTS, 1)
+    starts = np.linspace(0, n_rows - length, N_OVERVIEW_PARTS).round().astype(int)
+    return (starts[:, None] + np.arange(length)).ravel()
+
+
+def prepare(
+    samples: Samples, statistics: ColumnStatistics, chosen: ExcerptRows, share: float
+) -> Excerpt:
+    """Return an excerpt of a data set, made ready for the checks."""
+    step = 1
+    if samples.x.on_device:
+        step = -(-len(samples.channels) // MAX_CHANNELS_FROM_DEVICE)
+    channels = samples.channels[::step]
+    scale = np.broadcast_to(samples.scale, samples.channels.shape)[::step]
+    u, x = _read(samples, chosen.rows, channels)
+    if np.any(scale != 1):
+        x = x * scale
+    low = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
+    y = products_of_values(low, u)
+    means = y.mean(axis=1, dtype=float)
+    y -= means[:, None].astype(np.float32)
+    deviation = np.sqrt(np.einsum("ij,ij->i", y, y) / len(x))
+    y /= np.maximum(deviation, 1e-30)[:, None]
+
+    generator = np.random.default_rng(0)
+    some = generator.permutation(len(x))[:N_SORTED_ROWS]
+    return Excerpt(
+        samples=samples,
+        places=chosen.rows,
+        first=chosen.first,
+        is_overview=chosen.is_overview,
+        share=share,
+        channels=channels,
+        low=low,
+        u=u,
+        x=x,
+        ends=np.array([statistics.low, statistics.high])[:, channels] * scale,
+        means=means * np.sqrt(len(x)),
+        y=y,
+        some=some,
+        sorted=_sorted_columns(x[some]),
+        **_coordinates(x, y, generator),
+    )
+
+
+def _read(samples: Samples, rows: Integers, channels: Integers) -> tuple[Floats, Floats]:
+    """Return inputs and readouts of some rows; only channels that are looked at."""
+    is_consecutive = bool(np.all(np.diff(rows) == 1))
+    if is_consecutive:
+        start = int(rows[0])
+        stop = start + len(rows)
+        x = samples.x.read(start, stop)
+        if samples.x.on_device and len(channels) < x.shape[1]:  # fewer numbers to fetch
+            x = take_rows(x.T, to_library_of(channels, x)).T
+        x = to_numpy(x)
+    else:
+        x = samples.x.read_rows(rows)
+    if samples.basis.of_sequences:
+        # The inputs have more rows than the readouts, and perhaps a column of slow time.
+        n_runs_begun = np.ones(len(rows), dtype=int)
+        if samples.runs is not None:
+            n_runs_begun = np.searchsorted(samples.runs, rows, side="right")
+        u = samples.u.read_rows(rows + samples.history * n_runs_begun)
+        u = u[:, : samples.basis.n_inputs]
+    elif is_consecutive:
+        u = to_numpy(samples.u.read(start, stop))
+    else:
+        u = samples.u.read_rows(rows)
+    return u, x if len(channels) == x.shape[1] else x[:, channels]
+
+
+def _coordinates(x: Floats, y: Floats, generator: np.random.Generator) -> dict[str, Any]:
+    """Return whitened coordinates of the first rows, and sums of readouts of all of them."""
+    n_rows, n_channels = x.shape
+    first_rows = x[: max(MIN_WHITENED_ROWS, WHITENED_ROWS_PER_READOUT * n_channels)]
+    mean = first_rows.mean(axis=0)
+    centred = first_rows - mean
+    gram = centred.T @ centred / len(centred)
+    inverse_deviation = 1 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    variance, vectors = np.linalg.eigh(gram * inverse_deviation * inverse_deviation[:, None])
+    kept = variance > MIN_RELATIVE_VARIANCE
+    vectors = vectors[:, kept]
+    deviation = np.sqrt(variance[kept])
+    whitening = inverse_deviation[:, None] * vectors / deviation
+    standardised = np.empty(centred.shape, np.float32)
+    np.multiply(centred, inverse_deviation, out=standardised, casting="same_kind")
+    z = (standardised @ (vectors / deviation).astype(np.float32)).clip(-MAX_WHITENED, MAX_WHITENED)
+    own = (y[:, : len(z)] @ z).T / len(z)
+    clear = np.argsort(-np.sum(own**2, axis=0))
+
+    n_sums = min(len(deviation), max(N_RANDOM_SUMS, MAX_NUMBERS_OF_SUMS // n_rows))
+    sums = generator.standard_normal((len(deviation), n_sums))
+    # Every other sum is one of standardised channels; those of whitened ones show where noise is.
+    sums[:, ::2] *= deviation[:, None]
+    matrix = whitening @ np.hstack([sums, own[:, clear[:N_GUESSED_FUNCTIONS]]])
+    shown = (matrix.T @ x.T - (mean @ matrix)[:, None]).clip(-MAX_SUM, MAX_SUM).astype(np.float32)
+    return {
+        "mean": mean,
+        "whitening": whitening,
+        "z": z,
+        "back": (vectors * deviation).T,
+        "own": own,
+        "clear": clear,
+        "rest": _left(shown[:n_sums, :MAX_ROWS_OF_SUMS], y[:, :MAX_ROWS_OF_SUMS]),
+        "guess": shown[n_sums:],
+    }
+
+
+def _sorted_columns(x: Floats) -> Floats:
+    """Return the values of each column in order of size, (columns, values).
+
+    Sorting halves and merging them takes half the time of sorting the whole.
+    """
+    columns = np.ascontiguousarray(x.T)
+    if columns.shape[1] % 2 == 0:
+        halves = np.sort(columns.reshape(-1, columns.shape[1] // 2))
+        columns = halves.reshape(len(columns), -1)
+    return np.sort(columns, kind="stable")
+
+
+def _left(x: Floats, y: Floats) -> Floats:
+    """Return what functions `y` leave of rows `x` as uncorrelated rows of mean square 1."""
+    n = y.shape[1]
+    ridge = 1e-6 * n * np.eye(len(y), dtype=x.dtype)
+    x = x - np.linalg.solve(y @ y.T + ridge, y @ x.T).T @ y
+    covariance = (x @ x.T / n).astype(float)
+    inverse_deviation = 1 / np.sqrt(np.maximum(np.diag(covariance), 1e-30))
+    variance, vectors = np.linalg.eigh(covariance * inverse_deviation * inverse_deviation[:, None])
+    kept = variance > 1e-5  # others are rounding
+    whitening = (vectors[:, kept] / np.sqrt(variance[kept])).T * inverse_deviation
+    return (whitening.astype(np.float32) @ x).clip(-MAX_WHITENED, MAX_WHITENED)
+
+
+def misfit(y: Floats, x: Floats) -> Floats:
+    """Return what functions `y` (functions, n) and a constant leave of columns `x` (n, columns)."""
+    y = np.vstack([np.ones(len(x), y.dtype), y])
+    ridge = 1e-6 * np.eye(len(y), dtype=y.dtype)
+    return x - y.T @ np.linalg.solve(y @ y.T + ridge, y @ x)
+
+
+def numbers(rows: Iterable[Any]) -> str:
+    """Return numbers of rows in words, cut short."""
+    return join_names([str(int(row)) for row in rows], 4)

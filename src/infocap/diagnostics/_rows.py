@@ -1,0 +1,189 @@
+"""Tests of single rows: readouts that fit the inputs of another row and not their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.stats import binom, poisson
+
+from ..errors import Check
+from ..typing import Floats, Integers
+from ._excerpt import Excerpt, numbers
+from ._order import MAX_LAG, costs_enough, level
+from ._residuals import Residuals
+
+# A direction tells rows apart where the fit leaves less than this part of its variance.
+MAX_UNEXPLAINED_VARIANCE = 0.5
+# A squared standardised residual counts up to this, so that no direction alone decides.
+MAX_SQUARE = 36.0
+# A row is bad where its misfit is so many times that of the median row, or so much above it.
+BAD_RATIO = 4.0
+BAD_DEVIATIONS = 12.0
+# Another row's inputs fit where they leave less than this part of the row's own misfit, and less
+# than so many times that of the median row.
+FITTING_SHARE = 0.3
+FITTING_RATIO = 2.5
+# Rows away up to which neighbours are compared, and the far rows that tell what happens by chance.
+MAX_NEIGHBOUR = 4
+N_FAR_LAGS = 24
+# Part of the bad rows that must fit a neighbour: where rows were averaged, few of them do.
+MIN_SHARE_OF_BAD_ROWS = 0.5
+# Rows that a finding needs, and rows in which it can be looked for.
+MIN_MISPLACED_ROWS = 5
+MIN_ROWS = 200
+# Bad rows that are compared with all others; more of them take seconds.
+MAX_COMPARED_ROWS = 150
+# Bad rows whose nearest neighbours are looked for.
+MAX_ROWS_FOR_NEIGHBOURS = 64
+# Inputs are distant where their squared distance is this part of the typical one.
+DISTANT_INPUTS = 0.15
+# Chance that bad rows are neighbours by their inputs, below which they are misfit and no mistake.
+MIN_CHANCE_OF_NEIGHBOURS = 0.01
+
+
+def misplaced_rows(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where rows fit the inputs of another row and not their own."""
+    residuals = excerpt.residuals
+    explains = residuals.scale**2 < MAX_UNEXPLAINED_VARIANCE
+    if not explains.any() or excerpt.n < MIN_ROWS:
+        return
+    a = residuals.a[:, explains] / residuals.scale[explains]
+    fitted = residuals.fitted[:, explains] / residuals.scale[explains]
+    own = _misfit(a - fitted)
+    usual = float(np.median(own))
+    is_bad = own > max(BAD_RATIO * usual, usual + BAD_DEVIATIONS * np.sqrt(a.shape[1]))
+    if np.count_nonzero(is_bad) < MIN_MISPLACED_ROWS:
+        return
+    if excerpt.related_inputs is None:
+        found = list(_rows_of_neighbours(excerpt, a, fitted, own, usual, is_bad))
+        if found:
+            yield from found
+            return
+    yield from _foreign_rows(excerpt, a, fitted, usual, np.flatnonzero(is_bad))
+
+
+def _misfit(differences: Floats) -> Floats:
+    """Return the sum of squares of each row, none above the limit."""
+    return np.sum(np.minimum(differences**2, MAX_SQUARE), axis=1)
+
+
+def _rows_of_neighbours(
+    excerpt: Excerpt, a: Floats, fitted: Floats, own: Floats, usual: float, is_bad: Floats
+) -> Iterator[Check]:
+    """Yield a check where bad rows fit the inputs of a neighbouring row."""
+    bad = np.flatnonzero(is_bad)
+
+    def fits(lag: int) -> Floats:
+        """Return whether each bad row fits the inputs `lag` rows later."""
+        other = _misfit(a[bad] - fitted[(bad + lag) % len(a)])
+        return other < np.minimum(FITTING_SHARE * own[bad], FITTING_RATIO * usual)
+
+    lags = [lag for lag in range(-MAX_NEIGHBOUR, MAX_NEIGHBOUR + 1) if lag]
+    fitting = {lag: fits(lag) for lag in lags}
+    counts = {lag: int(fitting[lag].sum()) for lag in lags}
+    lag = max(lags, key=lambda k: counts[k])
+    n_fitting = int(np.count_nonzero(np.any(list(fitting.values()), axis=0)))
+    if counts[lag] < MIN_MISPLACED_ROWS or n_fitting < MIN_SHARE_OF_BAD_ROWS * len(bad):
+        return
+    generator = np.random.default_rng(0)
+    first_far = MAX_LAG + 40
+    far_lags = generator.integers(first_far, excerpt.n - first_far, N_FAR_LAGS)
+    by_chance = (sum(fits(int(far)).sum() for far in far_lags) + 1) / N_FAR_LAGS
+    p_value = float(poisson.sf(counts[lag] - 1, by_chance)) * len(lags)
+    if p_value >= level(excerpt):
+        return
+    rows = bad[np.any(list(fitting.values()), axis=0)]
+    capacity = capacity_of_rows(excerpt.residuals, len(rows))
+    is_costly = costs_enough(capacity)
+    is_swapped = min(counts[1], counts[-1]) > FITTING_SHARE * max(counts.values())
+    how = "are swapped with a neighbour" if is_swapped else f"hold those {lag:+d} rows away"
+    yield Check(
+        f"{len(rows)} of {excerpt.n} rows fit the inputs of a neighbouring row and not their own (rows "
+        f"{numbers(excerpt.rows[rows])}): they {how}, as when packets arrive out of order or a trigger slips; put "
+        f"them in order, or leave them out (capacity {capacity:.2g}).",
+        "warning" if is_costly else "note",
+        unreliable="rows out of order" if is_costly else "",
+        cause="swapped rows",
+        rows=excerpt.rows[rows].tolist(),
+        lag=lag,
+        p_value=p_value,
+        capacity=capacity,
+    )
+
+
+def _foreign_rows(
+    excerpt: Excerpt, a: Floats, fitted: Floats, usual: float, bad: Integers
+) -> Iterator[Check]:
+    """Yield a check where bad rows fit the inputs of some other row, more often than chance does."""
+    residuals = excerpt.residuals
+    inputs = excerpt.u - excerpt.u.mean(axis=0)
+    inputs = inputs / np.maximum(inputs.std(axis=0), np.finfo(float).tiny)
+    generator = np.random.default_rng(0)
+    is_sequence = excerpt.of_sequence
+    if _are_neighbours(fitted, bad, generator):
+        return
+    if not is_sequence and _are_neighbours(inputs, bad, generator):
+        return
+    compared = bad
+    if len(bad) > MAX_COMPARED_ROWS:
+        compared = generator.choice(bad, MAX_COMPARED_ROWS, replace=False)
+    shuffled = inputs[generator.permutation(len(inputs))]
+    typical_distance = float(np.median(np.sum((shuffled - inputs) ** 2, axis=1)))
+
+    def fits_elsewhere(rows: Floats) -> int:
+        """Return how many rows of readouts fit the inputs of a distant row."""
+        count = 0
+        for values, row in zip(rows, compared, strict=True):
+            misfit = _misfit(values - fitted)
+            nearest = int(np.argmin(misfit))
+            distance = float(np.sum((inputs[nearest] - inputs[row]) ** 2))
+            is_distant = is_sequence or distance > DISTANT_INPUTS * typical_distance
+            count += misfit[nearest] < 2 * usual and is_distant and nearest != row
+        return count
+
+    found = fits_elsewhere(a[compared])
+    # Without a mistake, what the fit leaves of one bad row could as well be at the inputs of another.
+    exchanged = generator.permutation(len(compared))
+    left = a[compared] - fitted[compared]
+    by_chance = fits_elsewhere(fitted[compared] + left[exchanged])
+    chance = (by_chance + 1) / (len(compared) + 2)
+    p_value = float(binom.sf(found - 1, len(compared), chance))
+    if p_value >= level(excerpt) or found < MIN_MISPLACED_ROWS:
+        return
+    n_foreign = len(bad) * found / len(compared)
+    capacity = capacity_of_rows(residuals, n_foreign)
+    is_costly = costs_enough(capacity)
+    yield Check(
+        f"about {n_foreign:.0f} of {excerpt.n} rows fit the inputs of some other row and not their own "
+        f"(among rows {numbers(excerpt.rows[bad])}): rows of another place of the table, or of another table; "
+        f"look where they come from (capacity {capacity:.2g}).",
+        "warning" if is_costly else "note",
+        unreliable="rows of another place" if is_costly else "",
+        cause="foreign rows",
+        rows=excerpt.rows[bad].tolist(),
+        p_value=p_value,
+        capacity=capacity,
+    )
+
+
+def capacity_of_rows(residuals: Residuals, n_rows: float) -> float:
+    """Return the capacity that is lost where so many rows do not hold their inputs."""
+    n = residuals.n_rows
+    coefficients = residuals.orthonormal.T @ residuals.a
+    held = float(np.sum(coefficients**2)) / n - coefficients.size / n
+    return max(held, 0.0) * n_rows / n
+
+
+def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generator) -> bool:
+    """Return whether rows are nearest neighbours of each other more often than by chance."""
+    compared = rows
+    if len(rows) > MAX_ROWS_FOR_NEIGHBOURS:
+        compared = generator.choice(rows, MAX_ROWS_FOR_NEIGHBOURS, replace=False)
+    squares = np.sum(points**2, axis=1)
+    distances = squares - 2 * points[compared] @ points.T
+    distances[np.arange(len(compared)), compared] = np.inf
+    hits = int(np.isin(np.argmin(distances, axis=1), rows).sum())
+    return bool(
+        binom.sf(hits - 1, len(compared), len(rows) / len(points)) < MIN_CHANCE_OF_NEIGHBOURS
+    )

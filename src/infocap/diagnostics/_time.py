@@ -1,0 +1,437 @@
+"""Tests of time: readouts that drift, a response that changes, parts that fit worse, and periods.
+
+Sums over consecutive parts of the rows are Fourier-transformed. Where rows are exchangeable given
+their inputs, every frequency has the same power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.fft
+from scipy.special import fdtrc
+
+from .._formatting import join_names
+from ..errors import Check
+from ..typing import Floats
+from ._excerpt import Excerpt
+from ._order import (
+    BANDS,
+    N_NEIGHBOUR_FREQUENCIES,
+    N_RANDOM_ORDERS,
+    N_RESPONSE_FUNCTIONS,
+    N_TIME_PARTS,
+    P_VALUE_TO_LOOK_AGAIN,
+    chi_squared_tail,
+    costs_enough,
+    gamma_tail,
+    level,
+)
+from ._residuals import Residuals
+
+# Rows of a part, at least; for a sequence so many times its memory, so that parts are independent.
+MIN_ROWS_PER_PART = 8
+MEMORIES_PER_PART = 4
+# Parts below which there is no spectrum to compare with.
+MIN_TIME_PARTS = 24
+# The frequencies beyond a band with which it is compared in a sequence, in widths of the band.
+N_BANDS_BEYOND = 3
+# Parts of the run whose misfit is compared, and how far it lies above the usual one in those told.
+N_MISFIT_PARTS = 32
+MIN_DEVIATIONS_OF_MISFIT = 5.0
+MIN_SPREAD_OF_MISFIT = 0.05
+
+
+@dataclass(frozen=True)
+class SlowChange:
+    """The band of low frequencies in which a group of series has most power beyond chance."""
+
+    p_value: float
+    n_cycles: int  # the highest frequency of the band, in cycles per excerpt
+
+
+def part_sums(excerpt: Excerpt, series: Floats, factors: Floats | None = None) -> Floats:
+    """Return sums over consecutive parts of series, or of all products of series and factors.
+
+    The shape is (parts, series) or (parts, series times factors). Rows behind the last whole part
+    are left out.
+    """
+    n_parts = number_of_parts(excerpt)
+    n_rows = excerpt.n // n_parts
+    in_parts = series[: n_parts * n_rows].reshape(n_parts, n_rows, -1)
+    if factors is None:
+        return in_parts.sum(axis=1)
+    factors_in_parts = factors[: n_parts * n_rows].reshape(n_parts, n_rows, -1)
+    products = np.matmul(in_parts.transpose(0, 2, 1), factors_in_parts)
+    return products.reshape(n_parts, -1)
+
+
+def number_of_parts(excerpt: Excerpt) -> int:
+    """Return into how many parts the rows are cut; 0 where slow changes cannot be told."""
+    min_rows = max(MIN_ROWS_PER_PART, MEMORIES_PER_PART * excerpt.samples.basis.memory)
+    n_parts = min(N_TIME_PARTS, excerpt.n // min_rows)
+    return n_parts if n_parts >= MIN_TIME_PARTS else 0
+
+
+def slow_change(sums: Floats, together: bool, of_sequence: bool) -> SlowChange:
+    """Test sums over parts for power at low frequencies.
+
+    `together` adds the power of all series; otherwise each is tested alone. The sums are scaled
+    here, so that their variance between parts is one. The power is compared with that of random
+    orders of the parts. Parts of a sequence, whose memory may be longer than its basis, are
+    not independent, and there it is compared with the power of the next frequencies.
+    """
+    standardised = _standardised(sums)
+    best = SlowChange(1.0, BANDS[0])
+    best_series = 0
+    for n_cycles in _bands(len(sums)):
+        if of_sequence:
+            p_values = _p_values_beside(standardised, n_cycles, together)
+        else:
+            power = _band_power(standardised, 0, n_cycles)
+            degrees_of_freedom = 2 * n_cycles
+            if together:
+                power = power.sum(keepdims=True)
+                degrees_of_freedom *= sums.shape[1]
+            p_values = chi_squared_tail(2 * power, degrees_of_freedom) * len(power)
+        p_values = p_values * len(BANDS)
+        series = int(np.argmin(p_values))
+        if p_values[series] < best.p_value:
+            best = SlowChange(float(p_values[series]), n_cycles)
+            best_series = series
+    if best.p_value > P_VALUE_TO_LOOK_AGAIN or of_sequence:
+        return best
+
+    shown = standardised if together else standardised[:, [best_series]]
+    observed = float(_band_power(shown, 0, best.n_cycles).sum())
+    generator = np.random.default_rng(0)
+    draws = []
+    for _ in range(N_RANDOM_ORDERS):
+        shuffled = shown[generator.permutation(len(shown))]
+        draws.append(float(_band_power(shuffled, 0, best.n_cycles).sum()))
+    n_tested = len(BANDS) * (1 if together else sums.shape[1])
+    return SlowChange(gamma_tail(observed, np.array(draws)) * n_tested, best.n_cycles)
+
+
+def _p_values_beside(series: Floats, n_cycles: int, together: bool) -> Floats:
+    """Return p-values of the power of a band relative to the frequencies beyond it.
+
+    The power of many series may be that of one alone, so they count as one.
+    """
+    n_beyond = min(N_BANDS_BEYOND * n_cycles, len(series) // 2 - n_cycles)
+    power = _band_power(series, 0, n_cycles)
+    beyond = _band_power(series, n_cycles, n_cycles + n_beyond)
+    if together:
+        power = power.sum(keepdims=True)
+        beyond = beyond.sum(keepdims=True)
+    ratio = (power / n_cycles) / np.maximum(beyond / n_beyond, np.finfo(float).tiny)
+    return fdtrc(2 * n_cycles, 2 * n_beyond, ratio) * len(power)
+
+
+def _bands(n_parts: int) -> list[int]:
+    return [n_cycles for n_cycles in BANDS if n_cycles < n_parts // 2]
+
+
+def _standardised(sums: Floats) -> Floats:
+    """Return series of mean 0 and variance 1 between the parts."""
+    centred = sums - sums.mean(axis=0)
+    return centred / np.maximum(centred.std(axis=0), np.finfo(np.float32).tiny)
+
+
+def _band_power(series: Floats, first: int, last: int) -> Floats:
+    """Return the power of each series above `first` up to `last` cycles, one for each of noise."""
+    spectrum = scipy.fft.rfft(series, axis=0)[first + 1 : last + 1]
+    return np.sum(np.abs(spectrum) ** 2, axis=0) / len(series)
+
+
+def capacity_of_waves(a: Floats, h: Floats | None, frequencies: Floats) -> float:
+    """Return the capacity of waves, or of functions times waves, in whitened readouts, without bias.
+
+    The frequencies are in cycles per excerpt.
+    """
+    n = len(a)
+    angle = 2 * np.pi / n * np.outer(np.arange(n), frequencies)
+    waves = np.sqrt(2) * np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
+    total = 0.0
+    n_functions = 1 if h is None else h.shape[1]
+    for k in range(n_functions):
+        product = waves if h is None else waves * h[:, [k]]
+        total += float(np.sum((product.T @ a / n) ** 2))
+    return total - a.shape[1] * waves.shape[1] * n_functions / n
+
+
+def _capacity_of_slow_waves(a: Floats, h: Floats | None, n_cycles: int) -> float:
+    """Return the largest capacity of the bands up to so many cycles: wide ones have more noise."""
+    bands = [n for n in BANDS if n <= n_cycles]
+    return max(capacity_of_waves(a, h, np.arange(1, n + 1)) for n in bands)
+
+
+def changes_with_time(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where the response, the offset or the misfit changes along the run."""
+    if excerpt.related_inputs is not None or not number_of_parts(excerpt):
+        return
+    residuals = excerpt.residuals
+    response_sums = part_sums(excerpt, residuals.e, _own_functions(residuals))
+    gain_sums = part_sums(excerpt, residuals.gains)
+    offset_sums = part_sums(excerpt, residuals.e)
+    channel_sums = part_sums(excerpt, residuals.channel_residuals)
+    misfit_sums = part_sums(excerpt, residuals.log_misfit[:, None])
+
+    def test(sums: Floats, together: bool) -> SlowChange:
+        return slow_change(sums, together, excerpt.of_sequence)
+
+    response = min(test(response_sums, True), test(gain_sums, False), key=_p_value)
+    offset = min(test(offset_sums, True), test(channel_sums, False), key=_p_value)
+    misfit = test(misfit_sums, True)
+    if response.p_value < level(excerpt):
+        yield _response_check(excerpt, response)
+    elif offset.p_value < level(excerpt):
+        yield _drift_check(excerpt, offset)
+    if misfit.p_value < level(excerpt):
+        yield _misfit_check(excerpt, misfit)
+
+
+def _own_functions(residuals: Residuals) -> Floats:
+    """Return the functions whose products with time show that the response changes."""
+    return residuals.h[:, :N_RESPONSE_FUNCTIONS]
+
+
+def _p_value(change: SlowChange) -> float:
+    return change.p_value
+
+
+def _response_check(excerpt: Excerpt, change: SlowChange) -> Check:
+    """Return the check of a response that changes with time, which moves the offsets, too."""
+    whitened = excerpt.residuals.whitened
+    own_functions = _own_functions(excerpt.residuals)
+    capacity = max(
+        _capacity_of_slow_waves(whitened, own_functions, change.n_cycles),
+        _capacity_of_slow_waves(whitened, None, change.n_cycles),
+    )
+    is_costly = costs_enough(capacity)
+    return Check(
+        f"the response to the inputs changes along the run (capacity {capacity:.2g} of the functions "
+        "times slow waves): a gain, a polarity, a working point or the power drifts or jumps; keep them "
+        "steady, or use the steady part.",
+        "warning" if is_costly else "note",
+        unreliable="a response that changes" if is_costly else "",
+        cause="response",
+        p_value=change.p_value,
+        capacity=capacity,
+        **_stretches_of_misfit(excerpt, excerpt.residuals),
+    )
+
+
+def _drift_check(excerpt: Excerpt, change: SlowChange) -> Check:
+    """Return the check of readouts that change with time, whatever their inputs."""
+    capacity = _capacity_of_slow_waves(excerpt.residuals.whitened, None, change.n_cycles)
+    is_costly = costs_enough(capacity)
+    return Check(
+        f"readouts drift along the run, whatever their inputs (capacity {capacity:.2g} of slow waves); "
+        "keep the device steady, or measure a reference in between and subtract it.",
+        "warning" if is_costly else "note",
+        unreliable="readouts that drift" if is_costly else "",
+        cause="drift",
+        p_value=change.p_value,
+        capacity=capacity,
+    )
+
+
+def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
+    """Return the check of parts of the run that fit their inputs worse than others."""
+    residuals = excerpt.residuals
+    found = _stretches_of_misfit(excerpt, residuals)
+    parts = found.get("stretches", [])
+    n_worse = sum(stop - start for start, stop in parts)
+    held = _capacity_of_functions(residuals)
+    capacity = held * n_worse / excerpt.n
+    is_costly = costs_enough(capacity)
+    places = join_names([f"{start} to {stop - 1}" for start, stop in parts], 4)
+    where = f" (measurements {places})" if parts else ""
+    return Check(
+        f"parts of the run fit their inputs worse than others{where}: more noise, a source that was off, a "
+        "warm-up, or rows of another table; look there, and leave them out if they are no measurements.",
+        "warning" if is_costly else "note",
+        unreliable="parts of the run that fit worse" if is_costly else "",
+        cause="noise",
+        p_value=change.p_value,
+        capacity=capacity,
+        **found,
+    )
+
+
+def _capacity_of_functions(residuals: Residuals) -> float:
+    """Return the capacity of the functions of the fit in the directions, without its bias."""
+    n = residuals.n_rows
+    coefficients = residuals.orthonormal.T @ residuals.a
+    return float(np.sum(coefficients**2)) / n - coefficients.size / n
+
+
+def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, list[list[int]]]:
+    """Return start and stop of the parts of the run whose misfit is larger than usual."""
+    edges = np.linspace(0, excerpt.n, N_MISFIT_PARTS + 1).astype(int)
+    means = np.add.reduceat(residuals.log_misfit, edges[:-1]) / np.diff(edges)
+    usual = float(np.median(means))
+    deviation = 1.4826 * float(np.median(np.abs(means - usual))) + MIN_SPREAD_OF_MISFIT
+    is_worse = means > usual + MIN_DEVIATIONS_OF_MISFIT * deviation
+    parts: list[list[int]] = []
+    for k in np.flatnonzero(is_worse):
+        start = excerpt.first + int(edges[k])
+        stop = excerpt.first + int(edges[k + 1])
+        if parts and parts[-1][1] == start:
+            parts[-1][1] = stop
+        else:
+            parts.append([start, stop])
+    return {"stretches": parts} if parts else {}
+
+
+# Periods.
+
+# A sequence whose memory is a larger part of the excerpt has resonances as narrow as a line.
+MIN_MEMORIES_FOR_LINES = 32
+# Frequencies next to a line that hold some of its power, on each side.
+N_SIDE_FREQUENCIES = 3
+
+
+def periods(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where readouts oscillate, or where alternate rows differ."""
+    if excerpt.related_inputs is not None or not number_of_parts(excerpt):
+        return
+    if excerpt.of_sequence and excerpt.n < MIN_MEMORIES_FOR_LINES * excerpt.samples.basis.memory:
+        return
+    residuals = excerpt.residuals
+    p_value = _p_value_of_alternate_rows(residuals, excerpt.of_sequence)
+    if p_value < level(excerpt):
+        capacity = _capacity_of_alternate_rows(residuals)
+        is_costly = costs_enough(capacity)
+        yield Check(
+            f"alternate rows answer their inputs differently (capacity {capacity:.2g} of functions that change "
+            "sign from row to row): two devices, channels or buffers take turns; separate them, and "
+            "estimate each.",
+            "warning" if is_costly else "note",
+            unreliable="alternate rows that differ" if is_costly else "",
+            cause="period",
+            period=2.0,
+            p_value=p_value,
+            capacity=capacity,
+        )
+        return
+    yield from _line_checks(excerpt, residuals)
+
+
+def _p_value_of_alternate_rows(residuals: Residuals, of_sequence: bool) -> float:
+    """Return the p-value that readouts change with the parity of the row, alone or with functions.
+
+    The power at half the sampling frequency is compared with that of random signs; of a sequence,
+    whose readouts have a spectrum of their own, with that of the frequencies beside it.
+    """
+    n = residuals.n_rows
+    factors = np.concatenate(
+        [np.ones((n, 1), np.float32), residuals.h[:, :N_RESPONSE_FUNCTIONS]], axis=1
+    )
+    mean_square = (residuals.e**2).T @ factors**2
+
+    def power(wave: Floats) -> float:
+        sums = (residuals.e * wave[:, None]).T @ factors
+        return float(np.sum(sums**2 / mean_square))
+
+    alternating = np.where(np.arange(n) % 2, -1.0, 1.0).astype(np.float32)
+    observed = power(alternating)
+    p_value = float(chi_squared_tail(observed, mean_square.size))
+    if p_value > P_VALUE_TO_LOOK_AGAIN:
+        return p_value
+    generator = np.random.default_rng(0)
+    draws = []
+    for k in range(N_RANDOM_ORDERS):
+        if of_sequence:
+            angle = np.pi * (1 - 2 * (k + 1) / n) * np.arange(n) + generator.uniform(0, 2 * np.pi)
+            wave = (np.sqrt(2) * np.cos(angle)).astype(np.float32)
+        else:
+            wave = generator.permutation(alternating)
+        draws.append(power(wave))
+    return gamma_tail(observed, np.array(draws))
+
+
+def _capacity_of_alternate_rows(residuals: Residuals) -> float:
+    """Return the capacity of the parity of the row, alone and times functions, without its bias."""
+    n = residuals.n_rows
+    sign = np.where(np.arange(n) % 2, -1.0, 1.0).astype(np.float32)
+    factors = np.concatenate(
+        [np.ones((n, 1), np.float32), residuals.h[:, :N_RESPONSE_FUNCTIONS]], axis=1
+    )
+    correlations = (factors * sign[:, None]).T @ residuals.whitened / n
+    return float(np.sum(correlations**2)) - correlations.size / n
+
+
+def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
+    """Yield a check where readouts, their gain or their misfit have a period."""
+    gain = residuals.gains.sum(axis=1)
+    misfit = residuals.log_misfit - residuals.log_misfit.mean()
+    groups = {
+        "readouts oscillate": residuals.e,
+        "the gain oscillates": gain[:, None],
+        "rows fit worse": misfit[:, None],
+    }
+    for what, series in groups.items():
+        frequency, p_value = _line(series, excerpt.of_sequence)
+        if p_value >= level(excerpt):
+            continue
+        around = np.arange(frequency - N_SIDE_FREQUENCIES, frequency + N_SIDE_FREQUENCIES + 1)
+        own_functions = residuals.h[:, :N_RESPONSE_FUNCTIONS]
+        capacity = capacity_of_waves(residuals.whitened, None, around)
+        if what != "readouts oscillate":
+            capacity = max(capacity, capacity_of_waves(residuals.whitened, own_functions, around))
+        is_costly = costs_enough(capacity)
+        if excerpt.of_sequence and not is_costly:
+            continue  # The readouts of a device with memory have a spectrum of their own.
+        period = excerpt.n / frequency
+        yield Check(
+            f"{what} with a period of {period:.4g} measurements (hum of the mains, a beat of two clocks, "
+            f"or batches), which takes {capacity:.2g} of their capacity; find its source, or subtract it.",
+            "warning" if is_costly else "note",
+            unreliable="a period in the readouts" if is_costly else "",
+            cause="period",
+            period=period,
+            p_value=p_value,
+            capacity=capacity,
+        )
+        return
+
+
+def _line(series: Floats, of_sequence: bool) -> tuple[int, float]:
+    """Return the clearest frequency of series and its p-value, in random orders of the rows."""
+    ratio, p_values = _clearest_line(series, of_sequence)
+    frequency = int(np.argmax(ratio))
+    p_value = float(p_values[frequency])
+    if p_value > P_VALUE_TO_LOOK_AGAIN or of_sequence:
+        return frequency, p_value
+    generator = np.random.default_rng(0)
+    largest = []
+    for _ in range(N_RANDOM_ORDERS):
+        shuffled = series[generator.permutation(len(series))]
+        largest.append(float(_clearest_line(shuffled, of_sequence)[0].max()))
+    return frequency, max(p_value, gamma_tail(float(ratio[frequency]), np.array(largest)))
+
+
+def _clearest_line(e: Floats, of_sequence: bool) -> tuple[Floats, Floats]:
+    """Return the power of each frequency relative to those beside it, and its p-value.
+
+    Readouts with memory have a spectrum of their own, which may be that of one direction alone.
+    Frequencies of the slow bands, and those without neighbours on both sides, have none.
+    """
+    n, n_series = e.shape
+    spectrum = scipy.fft.rfft(np.ascontiguousarray(e.T))
+    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=0) / n
+    side = np.ones(N_NEIGHBOUR_FREQUENCIES)
+    kernel = np.concatenate([side, np.zeros(2 * N_SIDE_FREQUENCIES + 1), side]) / (2 * len(side))
+    beside = np.convolve(power, kernel, "same")
+    ratio = power / np.maximum(beside, np.finfo(float).tiny)
+    first = max(BANDS[-1], len(kernel))
+    last = len(power) - len(kernel)
+    ratio[:first] = 0.0
+    ratio[last:] = 0.0
+    n_frequencies = max(last - first, 1)
+    degrees = 2 if of_sequence else 2 * n_series
+    return ratio, fdtrc(degrees, degrees * 2 * len(side), ratio) * n_frequencies
