@@ -339,3 +339,14 @@ def test_an_input_that_acts_by_high_degrees_alone_has_an_effect():
 def test_what_is_something_else_is_one_clear_error(call):
     with pytest.raises(infocap.errors.InfocapError):
         call()
+
+
+def test_a_noisy_part_of_a_long_run_is_named_by_its_measurements():
+    n = 40_000
+    u = infocap.draw(BASIS, n, design="random", seed=1)
+    x = SYSTEM(u, seed=1)
+    x[20_000:30_000] += 0.05 * chance().standard_normal((10_000, 20))
+    (check,) = infocap.diagnose(recorded(u, x), basis=BASIS).checks
+    ((start, stop),) = check.found["stretches"]
+    assert abs(start - 20_000) < 700
+    assert abs(stop - 30_000) < 700

@@ -13,7 +13,7 @@ from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
 from ._order import chi_squared_tail, level
 from ._residuals import NORMAL_MEDIAN_DEVIATION
-from ._rows import capacity_of_rows
+from ._rows import capacity_of_rows, nearest_rows
 
 # Values that a channel takes, at least, to be more than a device of a few states.
 MIN_VALUES = 32
@@ -260,8 +260,5 @@ def _belong_to_inputs(excerpt: Excerpt, rows: Integers) -> bool:
     if excerpt.of_sequence:
         return False
     inputs = excerpt.u / np.maximum(excerpt.u.std(axis=0), np.finfo(float).tiny)
-    squares = np.sum(inputs**2, axis=1)
-    distances = squares - 2 * inputs[rows] @ inputs.T
-    distances[np.arange(len(rows)), rows] = np.inf
-    are_neighbours = np.mean(np.isin(np.argmin(distances, axis=1), rows))
+    are_neighbours = np.mean(np.isin(nearest_rows(inputs, rows), rows))
     return bool(are_neighbours > 3 * len(rows) / excerpt.n + 0.1)

@@ -61,7 +61,7 @@ N_PICTURE_MOMENTS = 120
 class ExcerptRows:
     """Which rows an excerpt holds, in the order of acquisition."""
 
-    first: int  # how many rows of the data set were measured before; 0 in the overview
+    positions: Integers  # how many rows of the data set were measured before each of them
     rows: Integers  # their places among the samples
     is_overview: bool = False  # parts from all over the data set, not one after the other
 
@@ -78,7 +78,7 @@ class Excerpt:
 
     samples: Samples
     places: Integers  # of the rows among the samples, in the order of acquisition
-    first: int  # how many rows were measured before
+    positions: Integers  # how many rows of the data set were measured before each of them
     is_overview: bool
     share: float  # one over the number of excerpts: of the false alarms that this one may raise
     channels: Integers  # of the data set, that are looked at
@@ -106,6 +106,11 @@ class Excerpt:
     def n(self) -> int:
         """Number of rows."""
         return len(self.places)
+
+    @property
+    def first(self) -> int:
+        """How many rows were measured before the first."""
+        return int(self.positions[0])
 
     @property
     def of_sequence(self) -> bool:
@@ -206,7 +211,8 @@ def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
         n_excerpts = -(-(stop - start) // longest)  # rounded up
         bounds = [start + (stop - start) * k // n_excerpts for k in range(n_excerpts + 1)]
         for first, last in pairwise(bounds):
-            excerpts.append(ExcerptRows(first, order[first:last]))
+            positions = np.arange(first, last)
+            excerpts.append(ExcerptRows(positions, order[positions]))
     max_excerpts = MAX_EXCERPTS if on_host else MAX_EXCERPTS_FROM_FILES
     if samples.x.on_device:
         max_excerpts = 1
@@ -215,12 +221,13 @@ def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
         excerpts = [excerpts[k] for k in chosen]
     has_overview = on_host and n_rows > longest and samples.runs is None and not samples.history
     if has_overview:
-        excerpts.append(ExcerptRows(0, order[_rows_of_overview(n_rows, longest)], True))
+        positions = _positions_of_overview(n_rows, longest)
+        excerpts.append(ExcerptRows(positions, order[positions], is_overview=True))
     return excerpts
 
 
-def _rows_of_overview(n_rows: int, n_chosen: int) -> Integers:
-    """Return the rows of parts of equal length that are spread evenly over all rows."""
+def _positions_of_overview(n_rows: int, n_chosen: int) -> Integers:
+    """Return the positions of parts of equal length that are spread evenly over all rows."""
     length = max(n_chosen // N_OVERVIEW_PARTS, 1)
     starts = np.linspace(0, n_rows - length, N_OVERVIEW_PARTS).round().astype(int)
     return (starts[:, None] + np.arange(length)).ravel()
@@ -250,7 +257,7 @@ def prepare(
     return Excerpt(
         samples=samples,
         places=chosen.rows,
-        first=chosen.first,
+        positions=chosen.positions,
         is_overview=chosen.is_overview,
         share=share,
         channels=channels,

@@ -44,14 +44,6 @@ N_SCANNED_FUNCTIONS = 12
 MAX_SCANNED_DEGREE = 3
 # Values of functions, and guesses of them, end at so many standard deviations.
 MAX_GUESS = 3.0
-# Functions whose products with time show that the response changes.
-N_RESPONSE_FUNCTIONS = 8
-# Parts into which the rows are cut for the slow changes, and the frequencies, in cycles per
-# excerpt, of the three bands that are looked at.
-N_TIME_PARTS = 128
-BANDS = (2, 8, 24)
-# A frequency above the bands is a line where it stands out from so many on each side of it.
-N_NEIGHBOUR_FREQUENCIES = 12
 # Rows below which nothing is said about their order.
 MIN_ROWS_OF_ORDER = 128
 # Rows up to which inputs are compared with each other.

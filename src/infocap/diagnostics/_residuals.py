@@ -83,6 +83,13 @@ class Residuals:
         return self.channels @ self.whitening
 
     @cached_property
+    def held_capacity(self) -> float:
+        """The capacity of the functions of the fit in the directions, without its bias."""
+        coefficients = self.orthonormal.T @ self.a
+        held = float(np.sum(coefficients**2)) - coefficients.size
+        return max(held / self.n_rows, 0.0)
+
+    @cached_property
     def standardised(self) -> Floats:
         """What the fit leaves of each direction, in robust standard deviations, (rows, directions)."""
         return (self.a - self.fitted) / self.scale

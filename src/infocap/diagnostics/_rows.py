@@ -169,10 +169,7 @@ def _foreign_rows(
 
 def capacity_of_rows(residuals: Residuals, n_rows: float) -> float:
     """Return the capacity that is lost where so many rows do not hold their inputs."""
-    n = residuals.n_rows
-    coefficients = residuals.orthonormal.T @ residuals.a
-    held = float(np.sum(coefficients**2)) / n - coefficients.size / n
-    return max(held, 0.0) * n_rows / n
+    return residuals.held_capacity * n_rows / residuals.n_rows
 
 
 def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generator) -> bool:
@@ -180,10 +177,15 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
     compared = rows
     if len(rows) > MAX_ROWS_FOR_NEIGHBOURS:
         compared = generator.choice(rows, MAX_ROWS_FOR_NEIGHBOURS, replace=False)
-    squares = np.sum(points**2, axis=1)
-    distances = squares - 2 * points[compared] @ points.T
-    distances[np.arange(len(compared)), compared] = np.inf
-    hits = int(np.isin(np.argmin(distances, axis=1), rows).sum())
+    hits = int(np.isin(nearest_rows(points, compared), rows).sum())
     return bool(
         binom.sf(hits - 1, len(compared), len(rows) / len(points)) < MIN_CHANCE_OF_NEIGHBOURS
     )
+
+
+def nearest_rows(points: Floats, rows: Integers) -> Integers:
+    """Return for each of some rows the other row that is nearest to it."""
+    squares = np.sum(points**2, axis=1)
+    distances = squares - 2 * points[rows] @ points.T
+    distances[np.arange(len(rows)), rows] = np.inf
+    return np.argmin(distances, axis=1)

@@ -18,19 +18,24 @@ from ..errors import Check
 from ..typing import Floats
 from ._excerpt import Excerpt
 from ._order import (
-    BANDS,
-    N_NEIGHBOUR_FREQUENCIES,
     N_RANDOM_ORDERS,
-    N_RESPONSE_FUNCTIONS,
-    N_TIME_PARTS,
     P_VALUE_TO_LOOK_AGAIN,
     chi_squared_tail,
     costs_enough,
     gamma_tail,
     level,
 )
-from ._residuals import Residuals
+from ._residuals import NORMAL_MEDIAN_DEVIATION, Residuals
+from ._rows import capacity_of_rows
 
+# Functions whose products with time show that the response changes.
+N_RESPONSE_FUNCTIONS = 8
+# Parts into which the rows are cut for the slow changes, and the frequencies, in cycles per
+# excerpt, of the three bands that are looked at.
+N_TIME_PARTS = 128
+BANDS = (2, 8, 24)
+# A frequency above the bands is a line where it stands out from so many on each side of it.
+N_NEIGHBOUR_FREQUENCIES = 12
 # Rows of a part, at least; for a sequence so many times its memory, so that parts are independent.
 MIN_ROWS_PER_PART = 8
 MEMORIES_PER_PART = 4
@@ -244,9 +249,9 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     residuals = excerpt.residuals
     found = _stretches_of_misfit(excerpt, residuals)
     parts = found.get("stretches", [])
-    n_worse = sum(stop - start for start, stop in parts)
-    held = _capacity_of_functions(residuals)
-    capacity = held * n_worse / excerpt.n
+    n_measured = int(excerpt.positions[-1]) + 1 - excerpt.first
+    n_worse = sum(stop - start for start, stop in parts) * excerpt.n / n_measured
+    capacity = capacity_of_rows(residuals, n_worse)
     is_costly = costs_enough(capacity)
     places = join_names([f"{start} to {stop - 1}" for start, stop in parts], 4)
     where = f" (measurements {places})" if parts else ""
@@ -262,25 +267,19 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     )
 
 
-def _capacity_of_functions(residuals: Residuals) -> float:
-    """Return the capacity of the functions of the fit in the directions, without its bias."""
-    n = residuals.n_rows
-    coefficients = residuals.orthonormal.T @ residuals.a
-    return float(np.sum(coefficients**2)) / n - coefficients.size / n
-
-
 def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, list[list[int]]]:
     """Return start and stop of the parts of the run whose misfit is larger than usual."""
     edges = np.linspace(0, excerpt.n, N_MISFIT_PARTS + 1).astype(int)
     means = np.add.reduceat(residuals.log_misfit, edges[:-1]) / np.diff(edges)
     usual = float(np.median(means))
-    deviation = 1.4826 * float(np.median(np.abs(means - usual))) + MIN_SPREAD_OF_MISFIT
+    spread = float(np.median(np.abs(means - usual))) / NORMAL_MEDIAN_DEVIATION
+    deviation = spread + MIN_SPREAD_OF_MISFIT
     is_worse = means > usual + MIN_DEVIATIONS_OF_MISFIT * deviation
     parts: list[list[int]] = []
-    for k in np.flatnonzero(is_worse):
-        start = excerpt.first + int(edges[k])
-        stop = excerpt.first + int(edges[k + 1])
-        if parts and parts[-1][1] == start:
+    for k in np.flatnonzero(is_worse).tolist():
+        start = int(excerpt.positions[edges[k]])
+        stop = int(excerpt.positions[edges[k + 1] - 1]) + 1
+        if k > 0 and is_worse[k - 1]:
             parts[-1][1] = stop
         else:
             parts.append([start, stop])
@@ -328,16 +327,14 @@ def _p_value_of_alternate_rows(residuals: Residuals, of_sequence: bool) -> float
     whose readouts have a spectrum of their own, with that of the frequencies beside it.
     """
     n = residuals.n_rows
-    factors = np.concatenate(
-        [np.ones((n, 1), np.float32), residuals.h[:, :N_RESPONSE_FUNCTIONS]], axis=1
-    )
+    factors = _constant_and_functions(residuals)
     mean_square = (residuals.e**2).T @ factors**2
 
     def power(wave: Floats) -> float:
         sums = (residuals.e * wave[:, None]).T @ factors
         return float(np.sum(sums**2 / mean_square))
 
-    alternating = np.where(np.arange(n) % 2, -1.0, 1.0).astype(np.float32)
+    alternating = _alternating_signs(n)
     observed = power(alternating)
     p_value = float(chi_squared_tail(observed, mean_square.size))
     if p_value > P_VALUE_TO_LOOK_AGAIN:
@@ -354,13 +351,22 @@ def _p_value_of_alternate_rows(residuals: Residuals, of_sequence: bool) -> float
     return gamma_tail(observed, np.array(draws))
 
 
+def _constant_and_functions(residuals: Residuals) -> Floats:
+    """Return the constant and the functions that show changes of the response, (rows, functions)."""
+    constant = np.ones((residuals.n_rows, 1), np.float32)
+    return np.concatenate([constant, _own_functions(residuals)], axis=1)
+
+
+def _alternating_signs(n_rows: int) -> Floats:
+    """Return +1 in even rows and -1 in odd ones."""
+    return np.where(np.arange(n_rows) % 2, -1.0, 1.0).astype(np.float32)
+
+
 def _capacity_of_alternate_rows(residuals: Residuals) -> float:
     """Return the capacity of the parity of the row, alone and times functions, without its bias."""
     n = residuals.n_rows
-    sign = np.where(np.arange(n) % 2, -1.0, 1.0).astype(np.float32)
-    factors = np.concatenate(
-        [np.ones((n, 1), np.float32), residuals.h[:, :N_RESPONSE_FUNCTIONS]], axis=1
-    )
+    sign = _alternating_signs(n)
+    factors = _constant_and_functions(residuals)
     correlations = (factors * sign[:, None]).T @ residuals.whitened / n
     return float(np.sum(correlations**2)) - correlations.size / n
 
