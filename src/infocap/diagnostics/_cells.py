@@ -10,8 +10,9 @@ from scipy.stats import binom, poisson
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
+from ._chance import chi_squared_tail
 from ._excerpt import Excerpt, numbers
-from ._order import chi_squared_tail, level
+from ._order import level
 from ._residuals import NORMAL_MEDIAN_DEVIATION
 from ._rows import capacity_of_rows, nearest_rows
 
@@ -97,13 +98,10 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
 def _channels_with_equal_values(excerpt: Excerpt) -> Integers:
     """Return the channels with equal values among some rows, more than a few of which are different."""
     is_equal = np.diff(excerpt.sorted, axis=1) == 0
-    longest = np.zeros(len(is_equal), dtype=int)
-    current = np.zeros(len(is_equal), dtype=int)
-    for column in is_equal.T:
-        current = np.where(column, current + 1, 0)
-        longest = np.maximum(longest, current)
+    # So many equal values in a row are as many steps, less one, that are zero.
+    in_a_row = np.lib.stride_tricks.sliding_window_view(is_equal, MIN_EQUAL_IN_SAMPLE - 1, axis=1)
     n_values = is_equal.shape[1] + 1 - is_equal.sum(axis=1)
-    return np.flatnonzero((longest >= MIN_EQUAL_IN_SAMPLE - 1) & (n_values >= MIN_VALUES))
+    return np.flatnonzero(in_a_row.all(axis=2).any(axis=1) & (n_values >= MIN_VALUES))
 
 
 def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
@@ -201,13 +199,14 @@ def outlying_cells(excerpt: Excerpt) -> Iterator[Check]:
     if excerpt.related_inputs is not None:
         return
     residuals = excerpt.residuals
-    left = residuals.channel_residuals
-    deviation = np.median(np.abs(left[excerpt.some]), axis=0) / NORMAL_MEDIAN_DEVIATION
+    some = np.abs(residuals.channel_residuals(excerpt.some))
+    deviation = np.median(some, axis=0) / NORMAL_MEDIAN_DEVIATION
     far_limit = (FAR_CELL * np.maximum(deviation, np.finfo(np.float32).tiny)).astype(np.float32)
-    # Most data have no far cell, which the extremes of the channels tell.
-    if not np.any((left.max(axis=0) > far_limit) | (left.min(axis=0) < -far_limit)):
+    n_channels = len(deviation)
+    n_needed = min(max(MIN_OUTLYING_CHANNELS, MIN_SHARE_OF_CHANNELS * n_channels), n_channels)
+    if np.sum(residuals.largest > far_limit) < n_needed:
         return
-    left = np.abs(left)
+    left = np.abs(residuals.channel_residuals())
     n_far = np.sum(left > far_limit, axis=0)
     channels = np.flatnonzero(n_far >= 3)
     if n_far.sum() < MIN_FAR_CELLS or not len(channels):
@@ -220,8 +219,7 @@ def outlying_cells(excerpt: Excerpt) -> Iterator[Check]:
         return
     channels = channels[:MAX_LOOKED_AT_CHANNELS]
     outlying = [k for k in channels if not _belong_to_inputs(excerpt, np.flatnonzero(is_far[:, k]))]
-    n_needed = max(MIN_OUTLYING_CHANNELS, MIN_SHARE_OF_CHANNELS * left.shape[1])
-    if len(outlying) <= len(channels) / 2 or len(outlying) < min(n_needed, left.shape[1]):
+    if len(outlying) <= len(channels) / 2 or len(outlying) < n_needed:
         return
     rows = np.flatnonzero(is_far[:, outlying].any(axis=1))
     n_cells = int(is_far[:, outlying].sum())
@@ -259,6 +257,5 @@ def _belong_to_inputs(excerpt: Excerpt, rows: Integers) -> bool:
         return True
     if excerpt.of_sequence:
         return False
-    inputs = excerpt.u / np.maximum(excerpt.u.std(axis=0), np.finfo(float).tiny)
-    are_neighbours = np.mean(np.isin(nearest_rows(inputs, rows), rows))
+    are_neighbours = np.mean(np.isin(nearest_rows(excerpt.scaled_inputs, rows), rows))
     return bool(are_neighbours > 3 * len(rows) / excerpt.n + 0.1)

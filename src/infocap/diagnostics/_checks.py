@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -23,6 +22,7 @@ from ._exact import (
 )
 from ._excerpt import Excerpt, ExcerptRows, choose_excerpts, prepare
 from ._order import inputs_of_other_rows
+from ._residuals import fit_readouts
 from ._rows import misplaced_rows
 from ._time import changes_with_time, periods
 from ._values import (
@@ -166,9 +166,17 @@ def mistakes(
     `cores_per_thread` is as for `parallel_map`.
     """
     excerpts = choose_excerpts(samples)
+    share = 1 / len(excerpts)
     has_overview = excerpts[-1].is_overview
-    look_at = partial(_findings_of_excerpt, samples, statistics, 1 / len(excerpts), has_overview)
     with np.errstate(under="ignore"):
+        fit = None
+        if has_overview:
+            fit = fit_readouts(prepare(samples, statistics, excerpts[-1], share))
+
+        def look_at(rows: ExcerptRows) -> list[Check]:
+            excerpt = prepare(samples, statistics, rows, share, fit)
+            return _findings_of_excerpt(excerpt, has_overview)
+
         if samples.in_memory:
             findings = parallel_map(look_at, excerpts, cores_per_thread)
         else:
@@ -183,15 +191,9 @@ def mistakes(
     return by_cause
 
 
-def _findings_of_excerpt(
-    samples: Samples,
-    statistics: ColumnStatistics,
-    share: float,
-    has_overview: bool,
-    rows: ExcerptRows,
-) -> list[Check]:
+def _findings_of_excerpt(excerpt: Excerpt, has_overview: bool) -> list[Check]:
     """Return what is wrong with the data of one excerpt, with a picture of where it is."""
-    excerpt = prepare(samples, statistics, rows, share)
+    samples = excerpt.samples
     findings = list[Check]()
     for name, data_check in DATA.items():
         if excerpt.n < NEEDS.get(name, 0) or (samples.history and data_check not in WITH_MEMORY):

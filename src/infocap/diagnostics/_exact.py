@@ -44,14 +44,17 @@ def interpolated_rows(excerpt: Excerpt) -> Iterator[Check]:
     Readouts of a noiseless device with few degrees of freedom lie on such lines by chance. So the
     number of rows is compared with that of rows between two far ones.
     """
-    x = excerpt.x - np.median(excerpt.x[excerpt.some], axis=0)
-    if x.shape[1] < 3 or excerpt.n < 4 * FAR_ROWS:
+    n_channels = excerpt.x.shape[1]
+    if n_channels < 3 or excerpt.n < 4 * FAR_ROWS:
         return
-    some = slice(None, None, -(-x.shape[1] // N_FIRST_CHANNELS))
+    middle = excerpt.sorted[:, excerpt.sorted.shape[1] // 2]
     n_needed = max(MIN_EXACT_ROWS, MIN_SHARE_OF_ROWS * excerpt.n)
-    rows = _on_line(x[:, some], np.arange(1, excerpt.n - 1), 1)
-    if len(rows) < n_needed:
+    # In the plane of two channels already, few rows of most data lie on such a line.
+    two_channels = [0, n_channels - 1]
+    if _n_on_line_in_plane(excerpt.x[:, two_channels] - middle[two_channels]) < n_needed:
         return
+    rows = np.arange(1, excerpt.n - 1)
+    x = excerpt.x - middle
     rows = _on_line(x, rows, 1)
     by_chance = _on_line(x, np.arange(FAR_ROWS, excerpt.n - FAR_ROWS), FAR_ROWS)
     if len(rows) < n_needed + MIN_RATIO_TO_CHANCE * len(by_chance):
@@ -65,6 +68,15 @@ def interpolated_rows(excerpt: Excerpt) -> Iterator[Check]:
         rows=excerpt.rows[rows].tolist(),
         capacity=capacity_of_rows(excerpt.residuals, len(rows)),
     )
+
+
+def _n_on_line_in_plane(x: Floats) -> int:
+    """Return how many rows of two columns lie on a straight line with the rows before and after."""
+    step = x[1:-1] - x[:-2]
+    line = x[2:] - x[:-2]
+    areas = step[:, 0] * line[:, 1], step[:, 1] * line[:, 0]
+    rounding = np.abs(areas[0]) + np.abs(areas[1])
+    return int(np.count_nonzero(np.abs(areas[0] - areas[1]) <= ROUNDING * rounding))
 
 
 def _on_line(x: Floats, rows: Integers, distance: int) -> Integers:
@@ -129,6 +141,8 @@ def _equal_rows(x: Floats) -> tuple[Integers, Integers]:
     """Return pairs of rows that are equal in all columns."""
     weights = np.random.default_rng(0).standard_normal(x.shape[1])
     mixed = x @ weights
+    if np.all(np.diff(np.sort(mixed)) != 0):  # much faster than the order
+        return np.arange(0), np.arange(0)
     order = np.argsort(mixed, kind="stable")
     same = np.flatnonzero(np.diff(mixed[order]) == 0)
     first = order[same]
@@ -208,8 +222,7 @@ def principal_components(excerpt: Excerpt) -> Iterator[Check]:
     n_channels = excerpt.x.shape[1]
     if not is_whole or n_channels < 3 or excerpt.samples.history:
         return
-    some = excerpt.x[:, :: -(-n_channels // N_FIRST_CHANNELS)]
-    if not _uncorrelated_to_rounding(some) or not _uncorrelated_to_rounding(excerpt.x):
+    if not _uncorrelated_to_rounding(excerpt.x[:, :2]) or not _uncorrelated_to_rounding(excerpt.x):
         return
     yield Check(
         f"all {n_channels} channels are uncorrelated to the last digit: they are principal components and not "

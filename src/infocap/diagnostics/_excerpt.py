@@ -16,7 +16,13 @@ from .._formatting import join_names
 from ..basis import ProductBasis, lowest_degrees
 from ..samples import ColumnStatistics, Samples
 from ..typing import Floats, Integers
-from ._residuals import Residuals, products_of_values, residuals_of
+from ._residuals import (
+    Fit,
+    Residuals,
+    fit_readouts,
+    functions_of_fit,
+    products_of_values,
+)
 
 # Rows of an excerpt, and the most excerpts: together a million rows.
 MAX_ROWS = 8192
@@ -25,7 +31,7 @@ MAX_EXCERPTS = 128
 MAX_ROWS_FROM_FILES = 1536
 MAX_EXCERPTS_FROM_FILES = 4
 # Bytes of readouts in one excerpt: of very many channels fewer rows are looked at.
-MAX_EXCERPT_BYTES = 16_000_000
+MAX_EXCERPT_BYTES = 32_000_000
 # Channels that are fetched from a device, which takes longer than what is done with them.
 MAX_CHANNELS_FROM_DEVICE = 192
 # Parts of the overview of a long data set, spread evenly over all its rows.
@@ -100,6 +106,7 @@ class Excerpt:
     )
     some: Integers  # rows chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
+    given_fit: Fit | None = None  # that of the whole data set; without it the excerpt has its own
     glitched: set[int] = field(default_factory=set)  # rows that a check found glitched, for others
 
     @property
@@ -123,9 +130,32 @@ class Excerpt:
         return self.samples.x.given_rows(self.places)
 
     @cached_property
+    def scaled_inputs(self) -> Floats:
+        """Inputs of mean 0 and variance 1 in single precision, whose distances tell neighbours."""
+        some = self.u[self.some]
+        deviation = np.maximum(some.std(axis=0), np.finfo(np.float32).tiny)
+        return ((self.u - some.mean(axis=0)) / deviation).astype(np.float32)
+
+    @cached_property
+    def fit_functions(self) -> ProductBasis:
+        """The functions of the row's own inputs, or own past, by which the readouts are fitted."""
+        if self.given_fit is not None:
+            return self.given_fit.functions
+        return functions_of_fit(self.samples.basis, self.n)
+
+    @cached_property
+    def function_values(self) -> Floats:
+        """Values of these functions, with the constant, (functions, rows)."""
+        functions = self.fit_functions
+        if functions.of_sequences:
+            values = functions.values(self.past_inputs(functions.memory))
+            return np.asarray(values).astype(np.float32)
+        return products_of_values(functions, self.u)
+
+    @cached_property
     def residuals(self) -> Residuals:
         """What functions of its own inputs leave of each row's readouts."""
-        return residuals_of(self)
+        return Residuals(self, self.given_fit or fit_readouts(self))
 
     @cached_property
     def related_inputs(self) -> tuple[int, float] | None:
@@ -234,7 +264,11 @@ def _positions_of_overview(n_rows: int, n_chosen: int) -> Integers:
 
 
 def prepare(
-    samples: Samples, statistics: ColumnStatistics, chosen: ExcerptRows, share: float
+    samples: Samples,
+    statistics: ColumnStatistics,
+    chosen: ExcerptRows,
+    share: float,
+    fit: Fit | None = None,
 ) -> Excerpt:
     """Return an excerpt of a data set, made ready for the checks."""
     step = 1
@@ -246,7 +280,7 @@ def prepare(
     if np.any(scale != 1):
         x = x * scale
     low = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
-    y = products_of_values(low, u)
+    y = products_of_values(low, u)[1:]
     means = y.mean(axis=1, dtype=float)
     y -= means[:, None].astype(np.float32)
     deviation = np.sqrt(np.einsum("ij,ij->i", y, y) / len(x))
@@ -269,6 +303,7 @@ def prepare(
         y=y,
         some=some,
         sorted=_sorted_columns(x[some]),
+        given_fit=fit,
         **_coordinates(x, y, generator),
     )
 

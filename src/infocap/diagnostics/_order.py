@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
-from scipy.special import gammaincc
 
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
+from ._chance import chi_squared_tail, gamma_tail
 from ._excerpt import Excerpt
 from ._residuals import Residuals, uncorrelated
 
@@ -85,20 +85,6 @@ def level(excerpt: Excerpt) -> float:
 def costs_enough(capacity: float) -> bool:
     """Return whether a mistake costs enough capacity for a warning; with less it is a note."""
     return capacity >= MIN_CAPACITY_OF_WARNING
-
-
-def chi_squared_tail(value: Any, degrees_of_freedom: Any) -> Any:
-    """Return the probability of a chi-squared number above a value."""
-    return gammaincc(np.asarray(degrees_of_freedom) / 2, np.asarray(value) / 2)
-
-
-def gamma_tail(value: float, draws: Floats) -> float:
-    """Return the probability above a value of the gamma distribution with the moments of draws."""
-    mean = float(np.mean(draws))
-    variance = float(np.var(draws))
-    if variance <= 0:
-        return 1.0 if value <= mean else 0.0
-    return float(gammaincc(mean**2 / variance, value * mean / variance))
 
 
 # Inputs of other rows.
@@ -251,7 +237,7 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
 
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
-    if chi_squared_tail(residuals.own_power, residuals.own_degrees_of_freedom) < level(excerpt):
+    if residuals.own_p_value < level(excerpt):
         return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]

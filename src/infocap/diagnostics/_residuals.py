@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..basis import ProductBasis, delayed_basis, lowest_degrees
-from ..typing import Floats
+from ..typing import Floats, Integers
+from ._chance import chi_squared_tail
 
 if TYPE_CHECKING:
     from ._excerpt import Excerpt
@@ -48,39 +49,219 @@ NORMAL_MEDIAN_DEVIATION = 0.6745
 # Residuals of a row in the logarithm of its misfit: no larger, and not zero.
 MAX_MISFIT_RESIDUAL = 30.0
 SMALLEST_MISFIT = 1e-3
+# Rows from which the fit is made, chosen at random: so many, and so many for each channel and each
+# function. With more of them the fit changes by a few per cent of its residuals.
+MIN_FIT_ROWS = 2048
+FIT_ROWS_PER_COLUMN = 16
+# Rows of these whose residuals tell the robust standard deviation.
+N_DEVIATION_ROWS = 512
+# Rows of a tile, at least: the numbers of a tile stay in the cache of a core.
+MIN_TILE_ROWS = 256
+# Parts into which the rows are cut where a slow change is looked for. Each has so many rows, at
+# least; for a sequence so many times its memory, so that parts are independent.
+N_TIME_PARTS = 128
+MIN_ROWS_PER_PART = 8
+MEMORIES_PER_PART = 4
+# Parts below which there is no spectrum to compare with.
+MIN_TIME_PARTS = 24
+# Below this p-value the rows of the fit show clearly that readouts hold functions of their inputs.
+CLEAR_P_VALUE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
-    """Readouts of consecutive rows, their fit by functions of their own inputs, and what it leaves."""
+class UsualRange:
+    """The middle and the width of the values that each channel usually takes.
 
-    h: Floats  # functions of low degree of each row's own inputs, mean 0, variance 1, (rows, functions)
-    orthonormal: Floats  # all functions of the fit, orthonormal on these rows, (rows, functions)
-    channels: (
-        Floats  # readouts in widths of their usual range, extremes cut, mean 0, (rows, channels)
-    )
-    a: Floats  # directions of the whitened readouts, (rows, directions)
-    fitted: Floats  # their fit, (rows, directions)
-    scale: Floats  # robust standard deviation of what it leaves, (directions,)
-    e: Floats  # uncorrelated combinations of what it leaves, variance 1, (rows, combinations)
-    # Rows times the sum of squared correlations of all whitened readouts and all functions of the
-    # fit. The directions `a` were chosen by their correlations, so they cannot tell whether there
-    # is one.
-    own_power: float
-    own_degrees_of_freedom: int
+    The shape is (1, channels), or (rows, channels) with equal rows: NumPy subtracts a row from
+    each of many rows several times more slowly than an array of their shape.
+    """
+
+    middle: Floats
+    inverse_width: Floats
+    lowest: Floats  # values in widths end here
+    highest: Floats
+
+    def repeated(self, n_rows: int) -> UsualRange:
+        """Return the same with so many equal rows."""
+        rows = [np.repeat(values, n_rows, axis=0) for values in vars(self).values()]
+        return UsualRange(*rows)
+
+    def in_widths(self, x: Floats) -> Floats:
+        """Return readouts in widths of their usual range, extreme values cut."""
+        n = len(x)
+        # The difference is taken in double precision, because a channel may have a large offset.
+        channels = (x - self.middle[:n]).astype(np.float32)
+        channels *= self.inverse_width[:n]
+        np.maximum(channels, self.lowest[:n], out=channels)
+        np.minimum(channels, self.highest[:n], out=channels)
+        return channels
+
+    def centred(self, mean: Floats) -> UsualRange:
+        """Return the same with the middle where the values in widths have mean zero."""
+        return UsualRange(
+            self.middle + mean / self.inverse_width,
+            self.inverse_width,
+            self.lowest - mean,
+            self.highest - mean,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The robust fit of the readouts by functions of their own inputs, made on some of the rows.
+
+    Of a long data set there is one fit for all excerpts, made on rows of its overview. Otherwise
+    each excerpt makes its own.
+    """
+
+    functions: ProductBasis
+    usual_range: UsualRange
     whitening: Floats  # makes the channels uncorrelated, (channels, rank)
-    rank: int  # of the readouts
-    power_of_functions: Floats  # the same for each of the functions h, (functions,)
+    directions: Floats  # of the readouts that are looked at, (channels, directions)
+    coefficients: Floats  # of the fit of the directions, (functions, directions)
+    channel_coefficients: (
+        Floats  # of the fit of the channels by least squares, (functions, channels)
+    )
+    channel_scale: Floats  # root mean square of what this leaves, (channels,)
+    scale: (
+        Floats  # robust standard deviation of what the fit leaves of the directions, (directions,)
+    )
+    # Rows of the fit times the sum of squared correlations of all whitened readouts and all
+    # functions. The directions were chosen by their correlations, so they cannot tell whether
+    # there is one.
+    power: float
+    degrees_of_freedom: int
+
+    @property
+    def rank(self) -> int:
+        """Number of readouts that are linearly independent."""
+        return self.whitening.shape[1]
+
+
+class Residuals:
+    """Readouts of the rows of an excerpt, their fit by functions of their own inputs, and what it leaves.
+
+    The rows are gone through once, in tiles, and what concerns single channels is summed at once.
+    The arrays of all rows and channels are made only where a test has found something.
+    """
+
+    def __init__(self, excerpt: Excerpt, fit: Fit) -> None:
+        self.fit = fit
+        self._x = excerpt.x
+        # Values of the functions of the fit, (functions, rows).
+        self.values = excerpt.function_values
+        # Functions of low degree of each row's own inputs, mean 0, variance 1, (rows, functions).
+        self.h = excerpt.y.T
+        # Robust standard deviation of what the fit leaves of the directions, (directions,).
+        self.scale = fit.scale
+        n_channels, n_directions = fit.directions.shape
+        # Directions of the whitened readouts, and their fit, (rows, directions).
+        self.a = np.empty((excerpt.n, n_directions), np.float32)
+        self.fitted = np.empty((excerpt.n, n_directions), np.float32)
+        # Sums of the residuals of each channel over parts of the run, (parts, channels), and of
+        # their products with the fit, which tell by how much each gain is off.
+        self.n_parts = number_of_parts(excerpt)
+        self.channel_sums = np.zeros((self.n_parts, n_channels), np.float32)
+        self.gain_sums = np.zeros((self.n_parts, n_channels), np.float32)
+        # The same products summed over the channels, (rows,), and the largest residual of each channel.
+        self.gain = np.empty(excerpt.n, np.float32)
+        self.largest = np.zeros(n_channels, np.float32)
+
+        self._correlations = np.zeros((self.h.shape[1], n_channels), np.float32)
+        rows_per_part = excerpt.n // max(self.n_parts, 1)
+        parts_per_tile = -(-MIN_TILE_ROWS // rows_per_part)  # rounded up
+        tile_rows = parts_per_tile * rows_per_part
+        self._usual_range = fit.usual_range.repeated(tile_rows)
+        for k, start in enumerate(range(0, excerpt.n, tile_rows)):
+            rows = slice(start, min(start + tile_rows, excerpt.n))
+            parts = slice(k * parts_per_tile, (k + 1) * parts_per_tile)
+            self._go_through_tile(rows, parts, rows_per_part)
+
+    def _go_through_tile(self, rows: slice, parts: slice, rows_per_part: int) -> None:
+        """Fill in the directions and the sums of some rows, which are those of some parts."""
+        channels = self._usual_range.in_widths(self._x[rows])
+        self._correlations += self.h[rows].T @ channels
+        fitted = self.values[:, rows].T @ self.fit.channel_coefficients
+        np.matmul(channels, self.fit.directions, out=self.a[rows])
+        np.matmul(self.values[:, rows].T, self.fit.coefficients, out=self.fitted[rows])
+        residuals = channels
+        residuals -= fitted
+        residuals /= self.fit.channel_scale
+        np.maximum(self.largest, residuals.max(axis=0), out=self.largest)
+        np.maximum(self.largest, -residuals.min(axis=0), out=self.largest)
+        gains = fitted
+        gains *= residuals
+        np.matmul(gains, np.ones(gains.shape[1], np.float32), out=self.gain[rows])
+        # Rows behind the last whole part are in no sum.
+        in_parts = (len(self.channel_sums[parts]), rows_per_part, -1)
+        n_rows = in_parts[0] * rows_per_part
+        if n_rows:
+            ones = np.ones(rows_per_part, np.float32)
+            np.matmul(ones, residuals[:n_rows].reshape(in_parts), out=self.channel_sums[parts])
+            np.matmul(ones, gains[:n_rows].reshape(in_parts), out=self.gain_sums[parts])
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.a)
 
+    @property
+    def rank(self) -> int:
+        """Number of readouts that are linearly independent."""
+        return self.fit.rank
+
+    @cached_property
+    def channels(self) -> Floats:
+        """Readouts in widths of their usual range, extremes cut, mean 0, (rows, channels)."""
+        channels = self.fit.usual_range.in_widths(self._x)
+        channels -= _column_means(channels)
+        return channels
+
+    def channel_residuals(self, rows: slice | Integers = slice(None)) -> Floats:
+        """Return what the fit leaves of each channel in some rows, mean square 1, (rows, channels)."""
+        residuals = self.fit.usual_range.in_widths(self._x[rows])
+        residuals -= self.values[:, rows].T @ self.fit.channel_coefficients
+        residuals /= self.fit.channel_scale
+        return residuals
+
+    @cached_property
+    def standardised(self) -> Floats:
+        """What the fit leaves of each direction, in robust standard deviations, (rows, directions)."""
+        return (self.a - self.fitted) / self.scale
+
+    @cached_property
+    def e(self) -> Floats:
+        """Uncorrelated combinations of what the fit leaves, no row extreme, mean 0, variance 1."""
+        limited = np.clip(self.standardised, -MAX_RESIDUAL, MAX_RESIDUAL)
+        limited -= _column_means(limited)
+        return uncorrelated(limited)
+
     @cached_property
     def whitened(self) -> Floats:
-        """All whitened readouts, (rows, rank): what capacities are computed from."""
-        return self.channels @ self.whitening
+        """All readouts, uncorrelated on these rows, (rows, rank): what capacities are computed from."""
+        return self.channels @ _whitening(self.channels)
+
+    @cached_property
+    def orthonormal(self) -> Floats:
+        """Functions of the fit, orthonormal on these rows, (rows, functions)."""
+        return self.values.T @ _orthonormalisation(self.values)
+
+    @cached_property
+    def own_p_value(self) -> float:
+        """The p-value of readouts that hold no function of the fit."""
+        fit = self.fit
+        p_value = chi_squared_tail(fit.power, fit.degrees_of_freedom)
+        if p_value > CLEAR_P_VALUE:
+            power = float(np.sum((self.orthonormal.T @ self.whitened) ** 2))
+            n_functions = self.orthonormal.shape[1] - 1  # without the constant
+            p_value = chi_squared_tail(power, n_functions * self.whitened.shape[1])
+        return float(p_value)
+
+    @cached_property
+    def power_of_functions(self) -> Floats:
+        """Rows times the sum of squared correlations of all readouts with each of the functions h."""
+        correlations = self._correlations @ self.fit.whitening
+        return np.sum(correlations**2, axis=1) / self.n_rows
 
     @cached_property
     def held_capacity(self) -> float:
@@ -90,64 +271,55 @@ class Residuals:
         return max(held / self.n_rows, 0.0)
 
     @cached_property
-    def standardised(self) -> Floats:
-        """What the fit leaves of each direction, in robust standard deviations, (rows, directions)."""
-        return (self.a - self.fitted) / self.scale
-
-    @cached_property
     def log_misfit(self) -> Floats:
         """Logarithm of the mean square of each row's standardised residuals, (rows,)."""
-        limited = self.standardised.clip(-MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
+        limited = np.clip(self.standardised, -MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
         mean_square = np.einsum("ij,ij->i", limited, limited) / limited.shape[1]
         return np.log(mean_square + SMALLEST_MISFIT)
 
-    @cached_property
-    def fitted_channels(self) -> Floats:
-        """The fit of each channel by least squares, (rows, channels)."""
-        return self.orthonormal @ (self.orthonormal.T @ self.channels)
 
-    @cached_property
-    def channel_residuals(self) -> Floats:
-        """What the fit leaves of each channel, mean square 1, (rows, channels)."""
-        residuals = self.channels - self.fitted_channels
-        return residuals / _root_mean_square(residuals)
+def fit_readouts(excerpt: Excerpt) -> Fit:
+    """Fit the readouts of an excerpt by functions of their own inputs, robustly."""
+    functions = excerpt.fit_functions
+    n_columns = max(excerpt.x.shape[1], len(functions))
+    n_fit_rows = max(MIN_FIT_ROWS, FIT_ROWS_PER_COLUMN * n_columns)
+    rows = np.random.default_rng(1).permutation(excerpt.n)[:n_fit_rows]
+    values = np.take(excerpt.function_values, rows, axis=1)
+    orthonormalisation = _orthonormalisation(values)
+    orthonormal = values.T @ orthonormalisation
 
-    @cached_property
-    def gains(self) -> Floats:
-        """Products of what the fit leaves with the fit itself: by how much each gain is off."""
-        return self.channel_residuals * self.fitted_channels
-
-
-def residuals_of(excerpt: Excerpt) -> Residuals:
-    """Fit the readouts of an excerpt by functions of their own inputs, and return what is left."""
-    channels = _in_widths(excerpt)
+    usual_range = _usual_range(excerpt)
+    channels = usual_range.in_widths(excerpt.x[rows])
+    mean = _column_means(channels)
+    channels -= mean
     whitening = _whitening(channels)
-    orthonormal = _orthonormal_functions(excerpt)
-    correlations = (orthonormal.T @ channels) @ whitening
-    a = channels @ (whitening @ _directions(correlations, whitening.shape[1]))
-    fitted, scale = _huber_fit(orthonormal, a, excerpt.some)
-    e = (a - fitted) / scale
-    np.clip(e, -MAX_RESIDUAL, MAX_RESIDUAL, out=e)
-    e -= orthonormal @ (orthonormal.T @ e)
-    h = np.ascontiguousarray(excerpt.y.T)
-    return Residuals(
-        h=h,
-        orthonormal=orthonormal,
-        channels=channels,
-        a=a,
-        fitted=fitted,
-        scale=scale,
-        e=uncorrelated(e),
-        own_power=float(np.sum(correlations**2)),
-        own_degrees_of_freedom=(orthonormal.shape[1] - 1) * whitening.shape[1],
-        rank=whitening.shape[1],
+    in_channels = orthonormal.T @ channels
+    correlations = in_channels @ whitening
+    directions = whitening @ _directions(correlations, whitening.shape[1])
+    in_directions, scale = _huber_fit(orthonormal, channels @ directions)
+    return Fit(
+        functions=functions,
+        usual_range=usual_range.centred(mean),
         whitening=whitening,
-        power_of_functions=np.sum((h.T @ channels @ whitening) ** 2, axis=1) / len(h),
+        directions=directions,
+        coefficients=orthonormalisation @ in_directions,
+        channel_coefficients=orthonormalisation @ in_channels,
+        channel_scale=_root_mean_square(channels - orthonormal @ in_channels),
+        scale=scale,
+        power=float(np.sum(correlations**2)),
+        degrees_of_freedom=(orthonormal.shape[1] - 1) * whitening.shape[1],
     )
 
 
-def _in_widths(excerpt: Excerpt) -> Floats:
-    """Return the channels in widths of their usual range, with extreme values cut."""
+def number_of_parts(excerpt: Excerpt) -> int:
+    """Return into how many parts the rows are cut; 0 where slow changes cannot be told."""
+    min_rows = max(MIN_ROWS_PER_PART, MEMORIES_PER_PART * excerpt.samples.basis.memory)
+    n_parts = min(N_TIME_PARTS, excerpt.n // min_rows)
+    return n_parts if n_parts >= MIN_TIME_PARTS else 0
+
+
+def _usual_range(excerpt: Excerpt) -> UsualRange:
+    """Return the middle and the width of the values that each channel usually takes."""
     n_sorted = excerpt.sorted.shape[1]
     low = excerpt.sorted[:, int(USUAL_RANGE[0] * n_sorted)]
     middle = excerpt.sorted[:, n_sorted // 2]
@@ -157,15 +329,10 @@ def _in_widths(excerpt: Excerpt) -> Floats:
     whole_range = excerpt.ends[1] - excerpt.ends[0]
     width = np.where(width > 0, width, whole_range)
     width = np.where(width > 0, width, 1.0)
-    # The difference is taken in double precision, because a channel may have a large offset.
-    in_widths = np.empty(excerpt.x.shape, np.float32)
-    np.subtract(excerpt.x, middle, out=in_widths, casting="same_kind")
-    in_widths *= (1 / width).astype(np.float32)
     lowest = ((low - middle) / width - MAX_WIDTHS_OUTSIDE).astype(np.float32)
     highest = ((high - middle) / width + MAX_WIDTHS_OUTSIDE).astype(np.float32)
-    np.clip(in_widths, lowest, highest, out=in_widths)
-    in_widths -= in_widths.mean(axis=0)
-    return in_widths
+    inverse_width = (1 / width).astype(np.float32)
+    return UsualRange(middle[None], inverse_width[None], lowest[None], highest[None])
 
 
 def _whitening(channels: Floats) -> Floats:
@@ -188,31 +355,20 @@ def _directions(correlations: Floats, rank: int) -> Floats:
     return directions[:, : len(independent)][:, independent].astype(np.float32)
 
 
-def _orthonormal_functions(excerpt: Excerpt) -> Floats:
-    """Return the constant and functions of each row's own inputs, orthonormal on these rows."""
-    values = _function_values(excerpt)
+def _orthonormalisation(values: Floats) -> Floats:
+    """Return the combinations of functions that are orthonormal on some rows, (functions, combinations)."""
     gram = (values @ values.T).astype(float)
     scale = 1 / np.sqrt(np.diag(gram).clip(np.finfo(np.float32).tiny))
     correlation = gram * scale * scale[:, None]
     # Functions may be dependent on these rows, as where an input takes few values.
     variance, vectors = np.linalg.eigh(correlation)
     kept = variance > 1e-6 * variance[-1]
-    combination = (vectors[:, kept] / np.sqrt(variance[kept])) * scale[:, None]
-    return values.T @ combination.astype(np.float32)
-
-
-def _function_values(excerpt: Excerpt) -> Floats:
-    """Return values of the functions of the fit, with the constant, (functions, rows)."""
-    basis = fit_functions(excerpt.samples.basis, excerpt.n)
-    if basis.of_sequences:
-        values = basis.values(excerpt.past_inputs(basis.memory))
-        return np.asarray(values).astype(np.float32)
-    constant = np.ones((1, excerpt.n), np.float32)
-    return np.concatenate([constant, products_of_values(basis, excerpt.u)])
+    combinations = (vectors[:, kept] / np.sqrt(variance[kept])) * scale[:, None]
+    return combinations.astype(np.float32)
 
 
 def products_of_values(basis: ProductBasis, u: Floats) -> Floats:
-    """Return values of the functions but the constant, in single precision, (functions, rows).
+    """Return values of the functions, the constant first, in single precision, (functions, rows).
 
     For these few functions, products made here take a seventh of the time of ``basis.values``.
     """
@@ -220,8 +376,8 @@ def products_of_values(basis: ProductBasis, u: Floats) -> Floats:
     for k, family in enumerate(basis.families):
         n_values = int(basis.indices[:, k].max()) + 1
         values.append(family.values(family.standard(u[:, k]), n_values).astype(np.float32))
-    products = np.empty((len(basis) - 1, len(u)), np.float32)
-    for product, index in zip(products, basis.indices[1:], strict=True):
+    products = np.ones((len(basis), len(u)), np.float32)
+    for product, index in zip(products[1:], basis.indices[1:], strict=True):
         factors = [values[k][index[k]] for k in np.flatnonzero(index)]
         product[:] = factors[0]
         for factor in factors[1:]:
@@ -229,7 +385,7 @@ def products_of_values(basis: ProductBasis, u: Floats) -> Floats:
     return products
 
 
-def fit_functions(basis: ProductBasis, n_rows: int) -> ProductBasis:
+def functions_of_fit(basis: ProductBasis, n_rows: int) -> ProductBasis:
     """Return the functions by which so many rows of readouts are fitted."""
     if not basis.of_sequences:
         n_functions = min(n_rows // MIN_ROWS_PER_FUNCTION, MAX_FIT_FUNCTIONS)
@@ -245,32 +401,31 @@ def fit_functions(basis: ProductBasis, n_rows: int) -> ProductBasis:
     return delayed_basis(basis.families, max_delay=max_delay)
 
 
-def _huber_fit(orthonormal: Floats, a: Floats, sample: Floats) -> tuple[Floats, Floats]:
-    """Return Huber's fit of each column, and the robust standard deviation of what it leaves.
+def _huber_fit(orthonormal: Floats, a: Floats) -> tuple[Floats, Floats]:
+    """Return coefficients of Huber's fit of each column, and the deviation of what it leaves.
 
     Outliers count as values at the limit (pseudo-values), so the functions stay orthonormal and
-    every round is two products. The deviation is that of a random `sample` of rows.
+    every round is two products. The deviation is that of the first rows, which are random ones.
     """
     n_rows, n_functions = orthonormal.shape
     widening = np.float32(1 / np.sqrt(1 - n_functions / n_rows))
-    fitted = orthonormal @ (orthonormal.T @ a)
-    scale = _robust_deviation(a, fitted, sample) * widening
+    coefficients = orthonormal.T @ a
     for _ in range(N_HUBER_ROUNDS):
-        largest = np.abs(a[sample] - fitted[sample]).max(axis=0)
-        if np.all(largest < NO_OUTLIER * scale):
+        residuals = a - orthonormal @ coefficients
+        scale = _robust_deviation(residuals) * widening
+        if np.all(np.abs(residuals[:N_DEVIATION_ROWS]).max(axis=0) < NO_OUTLIER * scale):
             break
+        # The fit of the pseudo-values differs by that of what the limit takes from the residuals.
         limit = np.float32(HUBER_LIMIT) * scale
-        residuals = a - fitted
-        np.clip(residuals, -limit, limit, out=residuals)
-        residuals += fitted
-        fitted = orthonormal @ (orthonormal.T @ residuals)
-        scale = _robust_deviation(a, fitted, sample) * widening
-    return fitted, scale
+        beyond = residuals - np.maximum(np.minimum(residuals, limit), -limit)
+        coefficients -= orthonormal.T @ beyond
+    return coefficients, _robust_deviation(a - orthonormal @ coefficients) * widening
 
 
-def _robust_deviation(a: Floats, fitted: Floats, sample: Floats) -> Floats:
+def _robust_deviation(residuals: Floats) -> Floats:
     """Return the median absolute deviation of each column, as a standard deviation."""
-    deviation = np.median(np.abs(a[sample] - fitted[sample]), axis=0) / NORMAL_MEDIAN_DEVIATION
+    sizes = np.abs(residuals[:N_DEVIATION_ROWS])
+    deviation = np.median(sizes, axis=0) / NORMAL_MEDIAN_DEVIATION
     # Whitened readouts have variance 1; below this single precision sees no residual.
     return np.maximum(deviation, 1e-5).astype(np.float32)
 
@@ -281,6 +436,12 @@ def uncorrelated(e: Floats) -> Floats:
     variance, vectors = np.linalg.eigh(gram)
     kept = variance > 1e-6 * max(variance[-1], np.finfo(float).tiny)
     return e @ (vectors[:, kept] / np.sqrt(variance[kept])).astype(np.float32)
+
+
+def _column_means(values: Floats) -> Floats:
+    """Return the mean of each column, by a product, which is faster than a sum."""
+    n_rows = len(values)
+    return np.full(n_rows, 1 / n_rows, values.dtype) @ values
 
 
 def _root_mean_square(values: Floats) -> Floats:

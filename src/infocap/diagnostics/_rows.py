@@ -48,13 +48,13 @@ def misplaced_rows(excerpt: Excerpt) -> Iterator[Check]:
     explains = residuals.scale**2 < MAX_UNEXPLAINED_VARIANCE
     if not explains.any() or excerpt.n < MIN_ROWS:
         return
-    a = residuals.a[:, explains] / residuals.scale[explains]
-    fitted = residuals.fitted[:, explains] / residuals.scale[explains]
-    own = _misfit(a - fitted)
+    own = _misfit(residuals.standardised[:, explains])
     usual = float(np.median(own))
-    is_bad = own > max(BAD_RATIO * usual, usual + BAD_DEVIATIONS * np.sqrt(a.shape[1]))
+    is_bad = own > max(BAD_RATIO * usual, usual + BAD_DEVIATIONS * np.sqrt(explains.sum()))
     if np.count_nonzero(is_bad) < MIN_MISPLACED_ROWS:
         return
+    a = residuals.a[:, explains] / residuals.scale[explains]
+    fitted = residuals.fitted[:, explains] / residuals.scale[explains]
     if excerpt.related_inputs is None:
         found = list(_rows_of_neighbours(excerpt, a, fitted, own, usual, is_bad))
         if found:
@@ -65,7 +65,9 @@ def misplaced_rows(excerpt: Excerpt) -> Iterator[Check]:
 
 def _misfit(differences: Floats) -> Floats:
     """Return the sum of squares of each row, none above the limit."""
-    return np.sum(np.minimum(differences**2, MAX_SQUARE), axis=1)
+    squares = np.square(differences)
+    np.minimum(squares, MAX_SQUARE, out=squares)
+    return squares @ np.ones(squares.shape[1], squares.dtype)
 
 
 def _rows_of_neighbours(
@@ -117,13 +119,12 @@ def _foreign_rows(
 ) -> Iterator[Check]:
     """Yield a check where bad rows fit the inputs of some other row, more often than chance does."""
     residuals = excerpt.residuals
-    inputs = excerpt.u - excerpt.u.mean(axis=0)
-    inputs = inputs / np.maximum(inputs.std(axis=0), np.finfo(float).tiny)
+    inputs = excerpt.scaled_inputs
     generator = np.random.default_rng(0)
     is_sequence = excerpt.of_sequence
-    if _are_neighbours(fitted, bad, generator):
-        return
     if not is_sequence and _are_neighbours(inputs, bad, generator):
+        return
+    if _are_neighbours(fitted, bad, generator):
         return
     compared = bad
     if len(bad) > MAX_COMPARED_ROWS:

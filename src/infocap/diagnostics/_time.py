@@ -16,13 +16,12 @@ from scipy.special import fdtrc
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats
+from ._chance import chi_squared_tail, gamma_tail
 from ._excerpt import Excerpt
 from ._order import (
     N_RANDOM_ORDERS,
     P_VALUE_TO_LOOK_AGAIN,
-    chi_squared_tail,
     costs_enough,
-    gamma_tail,
     level,
 )
 from ._residuals import NORMAL_MEDIAN_DEVIATION, Residuals
@@ -30,17 +29,10 @@ from ._rows import capacity_of_rows
 
 # Functions whose products with time show that the response changes.
 N_RESPONSE_FUNCTIONS = 8
-# Parts into which the rows are cut for the slow changes, and the frequencies, in cycles per
-# excerpt, of the three bands that are looked at.
-N_TIME_PARTS = 128
+# Frequencies, in cycles per excerpt, up to which the three bands reach that are looked at.
 BANDS = (2, 8, 24)
 # A frequency above the bands is a line where it stands out from so many on each side of it.
 N_NEIGHBOUR_FREQUENCIES = 12
-# Rows of a part, at least; for a sequence so many times its memory, so that parts are independent.
-MIN_ROWS_PER_PART = 8
-MEMORIES_PER_PART = 4
-# Parts below which there is no spectrum to compare with.
-MIN_TIME_PARTS = 24
 # The frequencies beyond a band with which it is compared in a sequence, in widths of the band.
 N_BANDS_BEYOND = 3
 # Parts of the run whose misfit is compared, and how far it lies above the usual one in those told.
@@ -63,7 +55,7 @@ def part_sums(excerpt: Excerpt, series: Floats, factors: Floats | None = None) -
     The shape is (parts, series) or (parts, series times factors). Rows behind the last whole part
     are left out.
     """
-    n_parts = number_of_parts(excerpt)
+    n_parts = excerpt.residuals.n_parts
     n_rows = excerpt.n // n_parts
     in_parts = series[: n_parts * n_rows].reshape(n_parts, n_rows, -1)
     if factors is None:
@@ -71,13 +63,6 @@ def part_sums(excerpt: Excerpt, series: Floats, factors: Floats | None = None) -
     factors_in_parts = factors[: n_parts * n_rows].reshape(n_parts, n_rows, -1)
     products = np.matmul(in_parts.transpose(0, 2, 1), factors_in_parts)
     return products.reshape(n_parts, -1)
-
-
-def number_of_parts(excerpt: Excerpt) -> int:
-    """Return into how many parts the rows are cut; 0 where slow changes cannot be told."""
-    min_rows = max(MIN_ROWS_PER_PART, MEMORIES_PER_PART * excerpt.samples.basis.memory)
-    n_parts = min(N_TIME_PARTS, excerpt.n // min_rows)
-    return n_parts if n_parts >= MIN_TIME_PARTS else 0
 
 
 def slow_change(sums: Floats, together: bool, of_sequence: bool) -> SlowChange:
@@ -175,20 +160,18 @@ def _capacity_of_slow_waves(a: Floats, h: Floats | None, n_cycles: int) -> float
 
 def changes_with_time(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where the response, the offset or the misfit changes along the run."""
-    if excerpt.related_inputs is not None or not number_of_parts(excerpt):
+    if excerpt.related_inputs is not None or not excerpt.residuals.n_parts:
         return
     residuals = excerpt.residuals
     response_sums = part_sums(excerpt, residuals.e, _own_functions(residuals))
-    gain_sums = part_sums(excerpt, residuals.gains)
     offset_sums = part_sums(excerpt, residuals.e)
-    channel_sums = part_sums(excerpt, residuals.channel_residuals)
     misfit_sums = part_sums(excerpt, residuals.log_misfit[:, None])
 
     def test(sums: Floats, together: bool) -> SlowChange:
         return slow_change(sums, together, excerpt.of_sequence)
 
-    response = min(test(response_sums, True), test(gain_sums, False), key=_p_value)
-    offset = min(test(offset_sums, True), test(channel_sums, False), key=_p_value)
+    response = min(test(response_sums, True), test(residuals.gain_sums, False), key=_p_value)
+    offset = min(test(offset_sums, True), test(residuals.channel_sums, False), key=_p_value)
     misfit = test(misfit_sums, True)
     if response.p_value < level(excerpt):
         yield _response_check(excerpt, response)
@@ -296,7 +279,7 @@ N_SIDE_FREQUENCIES = 3
 
 def periods(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where readouts oscillate, or where alternate rows differ."""
-    if excerpt.related_inputs is not None or not number_of_parts(excerpt):
+    if excerpt.related_inputs is not None or not excerpt.residuals.n_parts:
         return
     if excerpt.of_sequence and excerpt.n < MIN_MEMORIES_FOR_LINES * excerpt.samples.basis.memory:
         return
@@ -373,9 +356,11 @@ def _capacity_of_alternate_rows(residuals: Residuals) -> float:
 
 def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     """Yield a check where readouts, their gain or their misfit have a period."""
-    gain = residuals.gains.sum(axis=1)
-    misfit = residuals.log_misfit - residuals.log_misfit.mean()
-    groups = {"readouts oscillate": residuals.e}
+    # A few of the last rows are left out, because the transform of some lengths is slow.
+    n = scipy.fft.prev_fast_len(excerpt.n, real=True)
+    gain = residuals.gain[:n]
+    misfit = residuals.log_misfit[:n] - residuals.log_misfit[:n].mean()
+    groups = {"readouts oscillate": residuals.e[:n]}
     if not excerpt.of_sequence:
         # Of a device with memory both depend on earlier inputs, and have a spectrum of their own.
         groups["the gain oscillates"] = gain[:, None]
@@ -385,14 +370,15 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         if p_value >= level(excerpt):
             continue
         around = np.arange(frequency - N_SIDE_FREQUENCIES, frequency + N_SIDE_FREQUENCIES + 1)
-        own_functions = residuals.h[:, :N_RESPONSE_FUNCTIONS]
-        capacity = capacity_of_waves(residuals.whitened, None, around)
+        whitened = residuals.whitened[:n]
+        capacity = capacity_of_waves(whitened, None, around)
         if what != "readouts oscillate":
-            capacity = max(capacity, capacity_of_waves(residuals.whitened, own_functions, around))
+            own_functions = _own_functions(residuals)[:n]
+            capacity = max(capacity, capacity_of_waves(whitened, own_functions, around))
         is_costly = costs_enough(capacity)
         if excerpt.of_sequence and not is_costly:
             continue  # The readouts of a device with memory have a spectrum of their own.
-        period = excerpt.n / frequency
+        period = n / frequency
         yield Check(
             f"{what} with a period of {period:.4g} measurements (hum of the mains, a beat of two clocks, "
             f"or batches), which takes {capacity:.2g} of their capacity; find its source, or subtract it.",
@@ -408,36 +394,33 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
 
 def _line(series: Floats, of_sequence: bool) -> tuple[int, float]:
     """Return the clearest frequency of series and its p-value, in random orders of the rows."""
-    ratio, p_values = _clearest_line(series, of_sequence)
+    ratio = _power_over_neighbours(series)
     frequency = int(np.argmax(ratio))
-    p_value = float(p_values[frequency])
+    # Readouts with memory have a spectrum of their own, which may be that of one direction alone.
+    degrees = 2 if of_sequence else 2 * series.shape[1]
+    degrees_beside = degrees * 2 * N_NEIGHBOUR_FREQUENCIES
+    p_value = float(fdtrc(degrees, degrees_beside, ratio[frequency])) * np.count_nonzero(ratio)
     if p_value > P_VALUE_TO_LOOK_AGAIN or of_sequence:
         return frequency, p_value
     generator = np.random.default_rng(0)
     largest = []
     for _ in range(N_RANDOM_ORDERS):
         shuffled = series[generator.permutation(len(series))]
-        largest.append(float(_clearest_line(shuffled, of_sequence)[0].max()))
+        largest.append(float(_power_over_neighbours(shuffled).max()))
     return frequency, max(p_value, gamma_tail(float(ratio[frequency]), np.array(largest)))
 
 
-def _clearest_line(e: Floats, of_sequence: bool) -> tuple[Floats, Floats]:
-    """Return the power of each frequency relative to those beside it, and its p-value.
+def _power_over_neighbours(series: Floats) -> Floats:
+    """Return the power of each frequency relative to those beside it.
 
-    Readouts with memory have a spectrum of their own, which may be that of one direction alone.
     Frequencies of the slow bands, and those without neighbours on both sides, have none.
     """
-    n, n_series = e.shape
-    spectrum = scipy.fft.rfft(np.ascontiguousarray(e.T))
-    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=0) / n
+    spectrum = scipy.fft.rfft(np.ascontiguousarray(series.T))
+    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=0) / len(series)
     side = np.ones(N_NEIGHBOUR_FREQUENCIES)
     kernel = np.concatenate([side, np.zeros(2 * N_SIDE_FREQUENCIES + 1), side]) / (2 * len(side))
     beside = np.convolve(power, kernel, "same")
     ratio = power / np.maximum(beside, np.finfo(float).tiny)
-    first = max(BANDS[-1], len(kernel))
-    last = len(power) - len(kernel)
-    ratio[:first] = 0.0
-    ratio[last:] = 0.0
-    n_frequencies = max(last - first, 1)
-    degrees = 2 if of_sequence else 2 * n_series
-    return ratio, fdtrc(degrees, degrees * 2 * len(side), ratio) * n_frequencies
+    ratio[: max(BANDS[-1], len(kernel))] = 0.0
+    ratio[len(ratio) - len(kernel) :] = 0.0
+    return ratio
