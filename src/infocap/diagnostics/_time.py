@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -17,11 +18,11 @@ from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats
 from ._excerpt import Excerpt
+from ._finding import costs_enough, finding
 from ._order import (
     N_RANDOM_ORDERS,
     P_VALUE_TO_LOOK_AGAIN,
     chi_squared_tail,
-    costs_enough,
     gamma_tail,
     level,
 )
@@ -215,16 +216,14 @@ def _response_check(excerpt: Excerpt, change: SlowChange) -> Check:
         _capacity_of_slow_waves(whitened, own_functions, change.n_cycles),
         _capacity_of_slow_waves(whitened, None, change.n_cycles),
     )
-    is_costly = costs_enough(capacity)
-    return Check(
-        f"the response to the inputs changes along the run (capacity {capacity:.2g} of the functions "
-        "times slow waves): a gain, a polarity, a working point or the power drifts or jumps; keep them "
-        "steady, or use the steady part.",
-        "warning" if is_costly else "note",
-        unreliable="a response that changes" if is_costly else "",
+    return finding(
+        "the response to the inputs changes along the run: a gain, a polarity, a working point or the "
+        "power drifts or jumps",
         cause="response",
-        p_value=change.p_value,
+        next_step="keep them steady, or use the steady part",
+        in_short="a response that changes",
         capacity=capacity,
+        p_value=change.p_value,
         **_stretches_of_misfit(excerpt, excerpt.residuals),
     )
 
@@ -232,15 +231,13 @@ def _response_check(excerpt: Excerpt, change: SlowChange) -> Check:
 def _drift_check(excerpt: Excerpt, change: SlowChange) -> Check:
     """Return the check of readouts that change with time, whatever their inputs."""
     capacity = _capacity_of_slow_waves(excerpt.residuals.whitened, None, change.n_cycles)
-    is_costly = costs_enough(capacity)
-    return Check(
-        f"readouts drift along the run, whatever their inputs (capacity {capacity:.2g} of slow waves); "
-        "keep the device steady, or measure a reference in between and subtract it.",
-        "warning" if is_costly else "note",
-        unreliable="readouts that drift" if is_costly else "",
+    return finding(
+        "readouts drift along the run, whatever their inputs",
         cause="drift",
-        p_value=change.p_value,
+        next_step="keep the device steady, or measure a reference in between and subtract it",
+        in_short="readouts that drift",
         capacity=capacity,
+        p_value=change.p_value,
     )
 
 
@@ -252,22 +249,21 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     n_measured = int(excerpt.positions[-1]) + 1 - excerpt.first
     n_worse = sum(stop - start for start, stop in parts) * excerpt.n / n_measured
     capacity = capacity_of_rows(residuals, n_worse)
-    is_costly = costs_enough(capacity)
     places = join_names([f"{start} to {stop - 1}" for start, stop in parts], 4)
     where = f" (measurements {places})" if parts else ""
-    return Check(
+    return finding(
         f"parts of the run fit their inputs worse than others{where}: more noise, a source that was off, a "
-        "warm-up, or rows of another table; look there, and leave them out if they are no measurements.",
-        "warning" if is_costly else "note",
-        unreliable="parts of the run that fit worse" if is_costly else "",
+        "warm-up, or rows of another table",
         cause="noise",
-        p_value=change.p_value,
+        next_step="look there, and leave them out if they are no measurements",
+        in_short="parts of the run that fit worse",
         capacity=capacity,
+        p_value=change.p_value,
         **found,
     )
 
 
-def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, list[list[int]]]:
+def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, Any]:
     """Return start and stop of the parts of the run whose misfit is larger than usual."""
     edges = np.linspace(0, excerpt.n, N_MISFIT_PARTS + 1).astype(int)
     means = np.add.reduceat(residuals.log_misfit, edges[:-1]) / np.diff(edges)
@@ -304,17 +300,14 @@ def periods(excerpt: Excerpt) -> Iterator[Check]:
     p_value = _p_value_of_alternate_rows(residuals, excerpt.of_sequence)
     if p_value < level(excerpt):
         capacity = _capacity_of_alternate_rows(residuals)
-        is_costly = costs_enough(capacity)
-        yield Check(
-            f"alternate rows answer their inputs differently (capacity {capacity:.2g} of functions that change "
-            "sign from row to row): two devices, channels or buffers take turns; separate them, and "
-            "estimate each.",
-            "warning" if is_costly else "note",
-            unreliable="alternate rows that differ" if is_costly else "",
+        yield finding(
+            "alternate rows answer their inputs differently: two devices, channels or buffers take turns",
             cause="period",
-            period=2.0,
-            p_value=p_value,
+            next_step="separate them, and estimate each",
+            in_short="alternate rows that differ",
             capacity=capacity,
+            p_value=p_value,
+            period=2.0,
         )
         return
     yield from _line_checks(excerpt, residuals)
@@ -389,19 +382,18 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         capacity = capacity_of_waves(residuals.whitened, None, around)
         if what != "readouts oscillate":
             capacity = max(capacity, capacity_of_waves(residuals.whitened, own_functions, around))
-        is_costly = costs_enough(capacity)
-        if excerpt.of_sequence and not is_costly:
+        if excerpt.of_sequence and not costs_enough(capacity):
             continue  # The readouts of a device with memory have a spectrum of their own.
         period = excerpt.n / frequency
-        yield Check(
-            f"{what} with a period of {period:.4g} measurements (hum of the mains, a beat of two clocks, "
-            f"or batches), which takes {capacity:.2g} of their capacity; find its source, or subtract it.",
-            "warning" if is_costly else "note",
-            unreliable="a period in the readouts" if is_costly else "",
+        yield finding(
+            f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two clocks, "
+            "or batches",
             cause="period",
-            period=period,
-            p_value=p_value,
+            next_step="find its source, or subtract it",
+            in_short="a period in the readouts",
             capacity=capacity,
+            p_value=p_value,
+            period=period,
         )
         return
 
