@@ -58,7 +58,7 @@ class Case:
     wrong
         Whether the answer differs from that of clean data, or is refused.
     causes
-        Causes of the warnings of `diagnose`, the first one first.
+        Causes of the warnings of `diagnose`, the first one first, those told beneath another last.
     told_elsewhere
         Causes in its notes and in the warnings of `estimate`, which do not decide the outcome.
     difference
@@ -137,6 +137,12 @@ def cause_of(check: infocap.errors.Check) -> str:
     return OLD_WORDS.get(str(cause), str(cause))
 
 
+def told_beneath(checks: Sequence[infocap.errors.Check]) -> tuple[infocap.errors.Check, ...]:
+    """Return the findings that are told beneath the first one of a sort."""
+    beneath = [data for check in checks for data in check.found.get("also", ())]
+    return tuple(infocap.errors.Check.from_dict(data) for data in beneath)
+
+
 def beginning_of(check: infocap.errors.Check) -> str:
     """Return what is the same in all warnings of one sort: the first words without numbers."""
     words = [word for word in str(check).split() if not any(letter.isdigit() for letter in word)]
@@ -169,8 +175,9 @@ def judge(device: Device, kind: Kind) -> Case:
             wrong = is_wrong(answer, clean.first)
             recording = infocap.Recording(u, x, np.arange(len(u)))
             checks = infocap.diagnose(recording, basis=device.basis).checks
-            causes = [cause_of(check) for check in checks if check.kind == "warning"]
-            elsewhere = [cause_of(check) for check in checks if check.kind != "warning"]
+            told = checks + told_beneath(checks)
+            causes = [cause_of(check) for check in told if check.kind == "warning"]
+            elsewhere = [cause_of(check) for check in told if check.kind != "warning"]
             elsewhere += [cause_of(check) for check in answer.warnings]
             beginnings = {beginning_of(check) for check in answer.warnings}
             if not causes and beginnings - clean.usual_warnings:

@@ -1,7 +1,8 @@
 """The catalogue of warnings: every check and warning of the code, with its cure, read from the code itself.
 
-A message is written once, where it is raised, as "what was found: why; what to do." This script finds these places in
-the syntax tree, puts … in the place of numbers and names, and writes the list that `docs/howto/warnings.md` includes.
+A message is written once, where it is raised, as "what was found: why; what to do.", or by `finding` with the next step
+apart. This script finds these places in the syntax tree, puts … in the place of numbers and names, and writes the list
+that `docs/howto/warnings.md` includes.
 `python docs/_extensions/catalogue.py` prints it.
 """
 
@@ -20,6 +21,8 @@ GAP = "…"
 FEW_WORDS = 5
 # A message that was made elsewhere, as it is or with a word before it.
 HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}|")
+# Files that hand on messages of others, with a sentence more.
+WITHOUT_MESSAGES = ("errors.py", "diagnostics/_finding.py", "diagnostics/_ranking.py")
 # The order of the sections; a folder or file of the package that is not named here stops the build.
 SECTIONS = {
     "Inputs and readouts": (
@@ -60,29 +63,46 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One message: where it is raised, its text with … for what varies, its kind, and what becomes of the total."""
+    """One message: where it is raised, its text with … for what varies, its kind, and what becomes of the total.
+
+    One that is a note where it costs little counts as a warning.
+    """
 
     file: str
     line: int
     text: str
     kind: str
     unreliable: bool
+    next_step: str = ""
+    cause: str = ""
 
     @property
     def found(self) -> str:
         """The part that says what was found."""
+        if self.next_step:
+            return self.text
         return self.text.rpartition("; ")[0] or self.text
 
     @property
     def cure(self) -> str:
-        """The part that says what to do: after the last semicolon."""
+        """The part that says what to do: the next step, or what comes after the last semicolon."""
+        if self.next_step:
+            return f"{self.next_step}."
         said, _, cure = self.text.rpartition("; ")
         return cure if said else ""
 
     def matches(self, message: str) -> bool:
         """Whether a message that was raised is this one."""
-        pattern = ".*".join(map(re.escape, self.text.split(GAP)))
+        pattern = _pattern(self.text)
+        if self.next_step:
+            step = self.next_step[0].upper() + self.next_step[1:]
+            pattern += rf"( This costs .* of the total\.)? {_pattern(step)}\."
+        pattern += "( The same is seen in .*)?( Also seen, .*)?"
         return re.fullmatch(pattern, message, flags=re.DOTALL) is not None
+
+
+def _pattern(text: str) -> str:
+    return ".*".join(map(re.escape, text.split(GAP)))
 
 
 @dataclass(frozen=True)
@@ -205,34 +225,45 @@ def _in_file(file: Path) -> Iterator[Entry]:
     module = ast.parse(file.read_text(encoding="utf-8"))
     name = file.relative_to(SOURCE).as_posix()
     functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
-    for function in functions if name != "errors.py" else ():
+    for function in functions if name not in WITHOUT_MESSAGES else ():
         texts = Texts(function, module)
         for call in _calls(function):
-            words = {word.arg: word.value for word in call.keywords}
-            kind = words.get(
-                "kind", call.args[1] if len(call.args) > 1 else ast.Constant("warning")
-            )
-            note = isinstance(kind, ast.Constant) and kind.value == "note"
-            for text in dict.fromkeys(map(_tidied, texts.at(call))):
-                if not HANDED_ON.fullmatch(text):
-                    yield Entry(
-                        name,
-                        call.lineno,
-                        text,
-                        "note" if note else "warning",
-                        "unreliable" in words,
-                    )
+            yield from _of_call(name, call, texts)
+
+
+def _of_call(file: str, call: ast.Call, texts: Texts) -> Iterator[Entry]:
+    words = {word.arg: word.value for word in call.keywords}
+    is_finding = isinstance(call.func, ast.Name) and call.func.id == "finding"
+    kind = words.get("kind", call.args[1] if len(call.args) > 1 else ast.Constant("warning"))
+    note = isinstance(kind, ast.Constant) and kind.value == "note"
+    note |= "is_note" in words
+    unreliable = "in_short" in words if is_finding else "unreliable" in words
+    place = texts.places[id(call)]
+    causes = texts.of(words["cause"], place) if "cause" in words else [""]
+    steps = texts.of(words["next_step"], place) if is_finding else [""]
+    for text in dict.fromkeys(map(_tidied, texts.at(call))):
+        for step in dict.fromkeys(map(_tidied, steps)):
+            if not HANDED_ON.fullmatch(text):
+                yield Entry(
+                    file=file,
+                    line=call.lineno,
+                    text=text + "." * is_finding,
+                    kind="note" if note else "warning",
+                    unreliable=unreliable,
+                    next_step=step,
+                    cause=" or ".join(causes),
+                )
 
 
 def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
-    """Calls of Check and warn in a function, not in the functions inside it."""
+    """Calls of Check, finding and warn in a function, not in the functions inside it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
-            and node.func.id in ("Check", "warn")
+            and node.func.id in ("Check", "finding", "warn")
         ):
             yield node
         if not isinstance(node, ast.FunctionDef):

@@ -12,6 +12,7 @@ from ..errors import Check
 from ..typing import Floats, Integers
 from ._chance import chi_squared_tail
 from ._excerpt import Excerpt, numbers
+from ._finding import finding
 from ._order import level
 from ._residuals import NORMAL_MEDIAN_DEVIATION
 from ._rows import capacity_of_rows, nearest_rows
@@ -74,23 +75,25 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
     if codes:
         rows = np.unique(np.concatenate(rows_of_codes))
         names = excerpt.names(codes)
-        yield Check(
+        yield finding(
             f"{len(names)} channels hold one value far too often, among values that hardly repeat "
             f"({join_names(names)}; rows {numbers(excerpt.rows[rows])}): a code, zero or mean in place of numbers that "
-            "are missing; leave these rows out (infocap diagnose --fix).",
-            unreliable="codes among the readouts",
+            "are missing",
             cause="codes",
-            rows=excerpt.rows[rows].tolist(),
-            channels=names,
+            next_step="leave these rows out (infocap diagnose --fix)",
+            in_short="codes among the readouts",
             capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+            rows=excerpt.rows[rows],
+            channels=names,
         )
     if frozen:
         names = excerpt.names(frozen)
-        yield Check(
+        yield finding(
             f"{len(names)} channels stay at one value for a while ({join_names(names)}): a plug that was loose, or a "
-            "detector that hung; leave these channels or rows out.",
-            unreliable="channels that are frozen for a while",
+            "detector that hung",
             cause="frozen",
+            next_step="leave these channels or rows out",
+            in_short="channels that are frozen for a while",
             channels=names,
         )
 
@@ -101,7 +104,8 @@ def _channels_with_equal_values(excerpt: Excerpt) -> Integers:
     # So many equal values in a row are as many steps, less one, that are zero.
     in_a_row = np.lib.stride_tricks.sliding_window_view(is_equal, MIN_EQUAL_IN_SAMPLE - 1, axis=1)
     n_values = is_equal.shape[1] + 1 - is_equal.sum(axis=1)
-    return np.flatnonzero(in_a_row.all(axis=2).any(axis=1) & (n_values >= MIN_VALUES))
+    repeats = np.any(np.all(in_a_row, axis=2), axis=1)
+    return np.flatnonzero(repeats & (n_values >= MIN_VALUES))
 
 
 def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
@@ -139,11 +143,12 @@ def missing_codes(excerpt: Excerpt) -> Iterator[Check]:
     if not channels:
         return
     names = excerpt.names(channels)
-    yield Check(
+    yield finding(
         f"{len(names)} channels never take a whole range of codes between codes that they often take "
-        f"({join_names(names)}): a bit of the converter is stuck, or its codes wrap around; repair it.",
-        unreliable="codes that never come",
+        f"({join_names(names)}): a bit of the converter is stuck, or its codes wrap around",
         cause="missing codes",
+        next_step="repair the converter, and measure again",
+        in_short="codes that never come",
         channels=names,
     )
 
@@ -224,16 +229,24 @@ def outlying_cells(excerpt: Excerpt) -> Iterator[Check]:
     rows = np.flatnonzero(is_far[:, outlying].any(axis=1))
     n_cells = int(is_far[:, outlying].sum())
     names = excerpt.names(outlying)
-    yield Check(
+    yield finding(
         f"{n_cells} values in {len(names)} channels ({join_names(names)}; rows "
         f"{numbers(excerpt.rows[rows])}) lie more than {FAR_CELL:.0f} standard deviations from the fit "
-        "by their inputs, at any inputs: spikes, codes, a lost decimal point, another range or sign; look there, and leave them out if they are no measurements.",
-        unreliable="values far from their fit",
+        "by their inputs, at any inputs: spikes, codes, a lost decimal point, another range or sign",
         cause="outlying",
-        rows=excerpt.rows[rows].tolist(),
+        next_step="look there, and leave them out if they are no measurements",
+        in_short="values far from their fit",
+        capacity=_capacity_of_cells(excerpt, is_far),
+        rows=excerpt.rows[rows],
         channels=names,
-        capacity=capacity_of_rows(residuals, n_cells / excerpt.x.shape[1]),
     )
+
+
+def _capacity_of_cells(excerpt: Excerpt, is_far: Floats) -> float:
+    """Return the capacity that is lost where far cells take a part of the channels' variance."""
+    squares = (excerpt.x - np.median(excerpt.x, axis=0)) ** 2
+    share = np.sum(squares * is_far, axis=0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
+    return excerpt.residuals.held_capacity * float(share.mean())
 
 
 def _p_value_of_second_population(sizes: Floats) -> float:

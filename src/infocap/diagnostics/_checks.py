@@ -22,6 +22,7 @@ from ._exact import (
 )
 from ._excerpt import Excerpt, ExcerptRows, choose_excerpts, prepare
 from ._order import inputs_of_other_rows
+from ._ranking import one_cause_first
 from ._residuals import fit_readouts
 from ._rows import misplaced_rows
 from ._time import changes_with_time, periods
@@ -101,62 +102,6 @@ NEEDS = {name: MIN_ROWS[check] for name, check in DATA.items() if check in MIN_R
 # What concerns the whole run is looked for in the overview of a long data set, and only there.
 OF_OVERVIEW: tuple[DataCheck, ...] = (inputs_off, changes_with_time)
 
-# What a finding explains is not told a second time under another name. The first in this order
-# counts.
-_OF_TIME = ("response", "drift", "noise", "period")
-_OF_ROWS = ("swapped rows", "foreign rows", "glitches", "outlying")
-_OF_ORDER = (
-    "shift",
-    "slip",
-    "gap",
-    "late input",
-    "late channels",
-    "neighbours",
-    "later inputs",
-    "memory",
-)
-_OF_INPUTS = ("nothing", "no effect")
-_OF_VALUES = ("wrapped", "clipped", "rounded readouts")
-_ALL = (*_OF_ORDER, *_OF_TIME, *_OF_ROWS, *_OF_INPUTS, *_OF_VALUES)
-EXPLAINS = {
-    "units": ("codes", *_ALL),
-    "codes": ("clipped", "outlying", "stale", "copied rows", *_ALL),
-    "monitor": (),
-    "interpolated": ("neighbours", "memory", "later inputs", *_OF_TIME, *_OF_ROWS),
-    "copied rows": ("noise", *_OF_ROWS),
-    "stale": ("copied rows", "wrapped", "memory", "neighbours", *_OF_TIME, *_OF_ROWS),
-    "batches": ("neighbours", "memory", "later inputs", *_OF_TIME, *_OF_ROWS),
-    "stacked": ("copied rows", "order of inputs", "drift", "memory"),
-    "repeats": ("order of inputs", "drift"),
-    "clipped": ("stale",),
-    "shift": (*_OF_TIME, *_OF_ROWS, *_OF_INPUTS, "wrapped"),
-    "slip": ("stale", *_OF_TIME, *_OF_ROWS, *_OF_INPUTS, "wrapped"),
-    "gap": ("stale", *_OF_TIME, *_OF_ROWS, "wrapped"),
-    "late input": (*_OF_INPUTS, *_OF_ROWS, "wrapped"),
-    "late channels": (*_OF_ROWS, "wrapped"),
-    "memory": ("wrapped", *_OF_TIME, *_OF_ROWS),
-    "later inputs": ("wrapped", *_OF_TIME, *_OF_ROWS),
-    "no effect": ("wrapped", "glitches"),
-    "wrapped": ("clipped", "glitches", "noise"),
-    "response": ("drift", "noise", "glitches", "wrapped"),
-    "swapped rows": ("neighbours", "glitches", "foreign rows", "noise", "period", "outlying"),
-    "foreign rows": ("glitches", "noise", "outlying"),
-    "noise": ("glitches", "outlying"),
-    "glitches": ("clipped", "nothing", "outlying", "wrapped"),
-    "outlying": ("wrapped",),
-    "frozen": ("drift", "stale"),
-    "missing codes": ("rounded readouts", "wrapped", "clipped"),
-    "shuffled": (*_OF_TIME, *_OF_ROWS, *_OF_INPUTS),
-    "interleaved": (*_OF_TIME, *_OF_ROWS, *_OF_INPUTS),
-    "nothing": ("no effect",),
-    "period": ("drift",),
-    "clock": _OF_TIME,
-    "rounded inputs": ("stacked", "repeats"),
-    **dict.fromkeys(
-        ("domain", "shape of inputs", "correlated inputs"), ("order of inputs", "glitches")
-    ),
-}
-
 
 def mistakes(
     samples: Samples, statistics: ColumnStatistics, cores_per_thread: int = 1
@@ -212,13 +157,11 @@ def _findings_of_excerpt(excerpt: Excerpt, has_overview: bool) -> list[Check]:
 
 
 def of_data(case: Case) -> Iterator[Check]:
-    """Yield what is wrong with the data, each mistake once, the first with a picture of where it is."""
+    """Yield what is wrong with the data, each cause once."""
     by_cause = dict(case.evidence.data_findings())
     _drop_refuted(by_cause, case)
-    first_findings = [max(checks, key=_importance) for checks in by_cause.values()]
-    has_picture = False
-    for check in told_once(first_findings):
-        same_cause = by_cause[check.found["cause"]]
+    for same_cause in by_cause.values():
+        check = max(same_cause, key=_importance)
         text = str(check)
         found = dict(check.found)
         if len(same_cause) > 1:
@@ -226,9 +169,6 @@ def of_data(case: Case) -> Iterator[Check]:
             for name in ("rows", "first_rows", "shifts"):
                 if name in found:
                     found[name] = list(chain.from_iterable(c.found[name] for c in same_cause))
-        if has_picture:
-            found.pop("picture", None)
-        has_picture |= "picture" in found
         yield Check(text, check.kind, **found)
 
 
@@ -251,20 +191,6 @@ def _drop_refuted(by_cause: dict[str, list[Check]], case: Case) -> None:
         by_cause.pop("no effect")
 
 
-def told_once(checks: list[Check]) -> list[Check]:
-    """Return the checks without those that another one explains."""
-    causes = {check.found.get("cause") for check in checks if check.kind == "warning"}
-    explained = set[str]()
-    for cause, others in EXPLAINS.items():
-        if cause in causes - explained:
-            explained.update(others)
-    if causes & set(_ALL):
-        # Beside a mistake of order or values, what costs little is a trace of the same mistake.
-        notes = {str(check.found.get("cause")) for check in checks if check.kind == "note"}
-        explained |= notes & set(_ALL)
-    return [check for check in checks if check.found.get("cause") not in explained]
-
-
 CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
     "data": of_data,
     "weak": weak,
@@ -274,7 +200,7 @@ CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
 
 
 def run_checks(case: Case) -> tuple[Check, ...]:
-    """Return what the method had to say, and what the checks of the table find, each once.
+    """Return what the method had to say, and what the checks of the table find, one cause first.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 3)
@@ -294,4 +220,4 @@ def run_checks(case: Case) -> tuple[Check, ...]:
         table |= SEQUENCE_CHECKS
     for find in table.values():
         checks += find(case)
-    return tuple(dict.fromkeys(told_once(checks)))
+    return tuple(dict.fromkeys(one_cause_first(checks)))

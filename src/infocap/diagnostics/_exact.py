@@ -15,6 +15,7 @@ from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
+from ._finding import finding
 from ._rows import capacity_of_rows
 
 # Relative size of rounding errors.
@@ -59,14 +60,14 @@ def interpolated_rows(excerpt: Excerpt) -> Iterator[Check]:
     by_chance = _on_line(x, np.arange(FAR_ROWS, excerpt.n - FAR_ROWS), FAR_ROWS)
     if len(rows) < n_needed + MIN_RATIO_TO_CHANCE * len(by_chance):
         return
-    yield Check(
+    yield finding(
         f"{len(rows)} of {excerpt.n} rows lie exactly on the line between their neighbours (rows "
-        f"{numbers(excerpt.rows[rows])}): they were interpolated and not measured; leave them out, or "
-        "give the rows as measured.",
-        unreliable="interpolated rows",
+        f"{numbers(excerpt.rows[rows])}): they were interpolated and not measured",
         cause="interpolated",
-        rows=excerpt.rows[rows].tolist(),
+        next_step="leave them out, or give the rows as measured",
+        in_short="interpolated rows",
         capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+        rows=excerpt.rows[rows],
     )
 
 
@@ -118,22 +119,24 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
         return  # A stale buffer, which `stale` finds in single channels, too.
     is_code = np.all(excerpt.x[rows] == excerpt.x[rows[0]])
     if is_code:
-        yield Check(
+        yield finding(
             f"{len(rows) + 1} of {excerpt.n} rows hold the same readouts to the last digit, whatever their "
-            f"inputs {where}: dark shots, or a code in place of numbers; leave them out (infocap diagnose --fix).",
-            unreliable="rows without readouts",
+            f"inputs {where}: dark shots, or a code in place of numbers",
             cause="codes",
-            rows=sorted({*excerpt.rows[rows].tolist(), int(excerpt.rows[first[is_other][0]])}),
+            next_step="leave them out (infocap diagnose --fix)",
+            in_short="rows without readouts",
             capacity=capacity,
+            rows=sorted({*excerpt.rows[rows].tolist(), int(excerpt.rows[first[is_other][0]])}),
         )
         return
-    yield Check(
+    yield finding(
         f"{len(rows)} of {excerpt.n} rows are exact copies of other rows' readouts at other inputs "
-        f"{where}: gaps that were filled, a wrong index, or a code in place of numbers; leave them out.",
-        unreliable="copied readouts",
+        f"{where}: gaps that were filled, a wrong index, or a code in place of numbers",
         cause="copied rows",
-        rows=excerpt.rows[rows].tolist(),
+        next_step="leave them out",
+        in_short="copied readouts",
         capacity=capacity,
+        rows=excerpt.rows[rows],
     )
 
 
@@ -168,13 +171,14 @@ def batches(excerpt: Excerpt) -> Iterator[Check]:
     length = int(np.gcd.reduce(ends))
     if length < 2 or len(ends) < MIN_SHARE_OF_BATCHES * (excerpt.n // length - 1):
         return
-    yield Check(
+    yield finding(
         f"means over every {length} rows are zero to the last digit: readouts were normalised in batches, so "
-        "that each depends on the inputs of its whole batch; use the readouts as measured.",
-        unreliable="readouts normalised in batches",
+        "that each depends on the inputs of its whole batch",
         cause="batches",
-        period=length,
+        next_step="use the readouts as measured",
+        in_short="readouts normalised in batches",
         capacity=x.shape[1] / length,
+        period=length,
     )
 
 
@@ -197,14 +201,14 @@ def copies_of_inputs(excerpt: Excerpt) -> Iterator[Check]:
     channels = excerpt.names(copies)
     inputs = np.flatnonzero(is_copy.any(axis=1)).tolist()
     names = join_names([f"u{k + 1}" for k in inputs])
-    yield Check(
-        f"{join_names(channels)} equal the inputs {names} to rounding, and count as readouts: if they "
-        "are monitors of the inputs, name the readouts without them, by `x`.",
-        "note",
+    yield finding(
+        f"{join_names(channels)} equal the inputs {names} to rounding, and hold up to {len(copies)} of the "
+        "total as readouts",
         cause="monitor",
+        next_step="if they are monitors of the inputs, name the readouts without them, by `x`",
+        is_note=True,
         channels=channels,
         inputs=inputs,
-        capacity=float(len(copies)),
     )
 
 
@@ -224,11 +228,12 @@ def principal_components(excerpt: Excerpt) -> Iterator[Check]:
         return
     if not _uncorrelated_to_rounding(excerpt.x[:, :2]) or not _uncorrelated_to_rounding(excerpt.x):
         return
-    yield Check(
+    yield finding(
         f"all {n_channels} channels are uncorrelated to the last digit: they are principal components and not "
-        "readouts as measured; give these, because the total is that of the components that were kept.",
-        unreliable="principal components in place of readouts",
+        "readouts as measured, and the total is that of the components that were kept",
         cause="uncorrelated",
+        next_step="give the readouts as measured",
+        in_short="principal components in place of readouts",
     )
 
 

@@ -23,6 +23,7 @@ from ..errors import Check
 from ..typing import Floats, Integers
 from ._chance import chi_squared_tail, gamma_tail
 from ._excerpt import Excerpt
+from ._finding import MIN_CAPACITY_OF_WARNING, finding
 from ._residuals import Residuals, uncorrelated
 
 # Probability that chance alone raises a warning on a whole data set, and among how many tests it is
@@ -35,8 +36,6 @@ P_VALUE_TO_LOOK_AGAIN = 1e-3
 # Random orders, or far rows, from which a p-value is computed. A gamma distribution with their mean
 # and variance gives its tail.
 N_RANDOM_ORDERS = 200
-# Capacity below which a finding is a note: a total is seldom known better.
-MIN_CAPACITY_OF_WARNING = 0.02
 # Rows up to which inputs of neighbours are looked at, in either direction.
 MAX_LAG = 8
 # Functions of low degree whose values in other rows are looked for.
@@ -80,11 +79,6 @@ class Lags:
 def level(excerpt: Excerpt) -> float:
     """Return the p-value below which a test of this excerpt speaks."""
     return FALSE_ALARM_PER_DATA_SET / N_TESTS * excerpt.share
-
-
-def costs_enough(capacity: float) -> bool:
-    """Return whether a mistake costs enough capacity for a warning; with less it is a note."""
-    return capacity >= MIN_CAPACITY_OF_WARNING
 
 
 # Inputs of other rows.
@@ -216,20 +210,24 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
     by_chance = float(draws.mean())
     earlier = max(powers[1:]) - by_chance
     if seen == [0] and earlier < MAX_SHARE_OF_EARLIER_INPUTS * (powers[0] - by_chance):
-        yield Check(
+        yield finding(
             "readouts hold the inputs of their own step and of no earlier one: the rows were shuffled, or the "
-            "device has no memory; bring the rows into their order, or use product_basis.",
-            unreliable="rows out of order",
+            "device has no memory",
             cause="shuffled",
+            next_step="bring the rows into their order, or use product_basis",
+            in_short="rows out of order",
+            p_value=p_values[0],
         )
         return
     period = int(np.gcd.reduce(seen)) if seen else 1
     if period > 1 and len(seen) >= MIN_SEEN_DELAYS:
-        yield Check(
+        yield finding(
             f"readouts hold inputs at delays {join_names([str(delay) for delay in seen], 4)} only: {period} runs are "
-            "interleaved; give each as a run of its own.",
-            unreliable="interleaved runs",
+            "interleaved",
             cause="interleaved",
+            next_step="give each as a run of its own",
+            in_short="interleaved runs",
+            p_value=max(p_values[delay] for delay in seen),
             period=period,
             delays=seen,
         )
@@ -261,22 +259,25 @@ def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         if (shift == 0 and not is_reversed) or excerpt.related_inputs is not None:
             return  # Seen in the own rows after all, or smooth like the inputs.
         how = "reversed" if is_reversed else f"shifted by {shift:+d} samples"
-        yield Check(
+        yield finding(
             f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in their own "
-            "rows; check the trigger and the order of both tables, then realign the rows (infocap diagnose --fix).",
-            unreliable="readouts shifted against the inputs",
+            "rows",
             cause="shift",
+            next_step="check the trigger and the order of both tables, then realign the rows (infocap diagnose --fix)",
+            in_short="readouts shifted against the inputs",
+            p_value=p_value,
+            rows=[],
+            lag=-shift,
             reversed=is_reversed,
             shifts=[[excerpt.first, excerpt.first + excerpt.n, shift]],
-            rows=[],
-            p_value=p_value,
         )
         return
-    yield Check(
-        "nothing of the inputs is seen in the readouts, at any shift and in either order; check that these are the "
-        "inputs that were sent (not those of another seed or run), and that the source was connected.",
-        unreliable="nothing of the inputs is seen",
+    yield finding(
+        "nothing of the inputs is seen in the readouts, at any shift and in either order",
         cause="nothing",
+        next_step="check that these are the inputs that were sent (not those of another seed or run), and that the "
+        "source was connected",
+        in_short="nothing of the inputs is seen",
     )
 
 
@@ -296,13 +297,14 @@ def _power_at_all_lags(a: Floats, h: Floats) -> tuple[Integers, Floats]:
 
 def _note_about_order(lag: int, correlation: float) -> Check:
     """Return the note that the order of the rows tells nothing."""
-    return Check(
+    return finding(
         f"inputs of neighbouring rows are related (at lag {lag}, squared correlations of low functions "
         f"sum to {correlation:.2g}): a sweep, a sorted file, a low-discrepancy design in its own order, or a "
         "filtered source. The order of the rows then tells nothing, so shifts, memory, drift and periods "
-        "were not looked for; measure in random order, or give the times of the rows.",
-        "note",
+        "were not looked for",
         cause="order of inputs",
+        next_step="measure in random order, or give the times of the rows",
+        is_note=True,
         lag=lag,
     )
 
@@ -336,15 +338,12 @@ def _lag_checks(
 def _early_check(values: dict[str, Any]) -> Check:
     """Return the check of a sequence whose readouts hold later inputs."""
     lag = values["lag"]
-    capacity = values["capacity"]
-    is_costly = costs_enough(capacity)
-    return Check(
-        f"readouts hold inputs that come later (capacity {capacity:.2g} for u[t+{lag}]): x is {lag} "
-        f"samples early, or was filtered forwards and backwards; leave out the last {lag} rows of x "
-        f"and the first {lag} of u.",
-        "warning" if is_costly else "note",
-        unreliable="readouts ahead of the inputs" if is_costly else "",
+    return finding(
+        f"readouts hold inputs that come later, u[t+{lag}]: x is {lag} samples early, or was filtered "
+        "forwards and backwards",
         cause="later inputs",
+        next_step=f"leave out the last {lag} rows of x and the first {lag} of u",
+        in_short="readouts ahead of the inputs",
         **values,
     )
 
@@ -352,17 +351,14 @@ def _early_check(values: dict[str, Any]) -> Check:
 def _late_input_check(inputs: list[int], values: dict[str, Any]) -> Check:
     """Return the check of an input whose column is not in step with the others."""
     lag = values["lag"]
-    capacity = values["capacity"]
     names = join_names([f"u{k + 1}" for k in inputs])
     direction = "before" if lag < 0 else "after"
-    is_costly = costs_enough(capacity)
-    return Check(
+    return finding(
         f"{names} of a row belongs to other readouts: those of its row hold the value {abs(lag)} rows "
-        f"{direction} (capacity {capacity:.2g}), and not its own, so this source is not in step with "
-        "the others; realign its column.",
-        "warning" if is_costly else "note",
-        unreliable="an input out of step" if is_costly else "",
+        f"{direction}, and not its own, so this source is not in step with the others",
         cause="late input",
+        next_step="realign its column",
+        in_short="an input out of step",
         inputs=inputs,
         **values,
     )
@@ -371,16 +367,13 @@ def _late_input_check(inputs: list[int], values: dict[str, Any]) -> Check:
 def _late_channels_check(excerpt: Excerpt, channels: Integers, values: dict[str, Any]) -> Check:
     """Return the check of channels that come later than the others."""
     lag = values["lag"]
-    capacity = values["capacity"]
     names = excerpt.names(channels)
-    is_costly = costs_enough(capacity)
-    return Check(
+    return finding(
         f"{len(names)} of {excerpt.x.shape[1]} channels ({join_names(names)}) are shifted by {-lag:+d} "
-        f"samples against the inputs and the other channels (capacity {capacity:.2g}), as on a card "
-        "with its own trigger; realign them.",
-        "warning" if is_costly else "note",
-        unreliable="channels shifted against each other" if is_costly else "",
+        "samples against the inputs and the other channels, as on a card with its own trigger",
         cause="late channels",
+        next_step="realign them",
+        in_short="channels shifted against each other",
         channels=names,
         **values,
     )
@@ -389,36 +382,31 @@ def _late_channels_check(excerpt: Excerpt, channels: Integers, values: dict[str,
 def _neighbour_check(found: Integers, values: dict[str, Any]) -> Check:
     """Return the check of readouts that also hold inputs of neighbouring rows."""
     lag = values["lag"]
-    capacity = values["capacity"]
-    is_costly = costs_enough(capacity)
     if np.any(found > 0) and np.any(found < 0):
-        return Check(
-            f"readouts also hold the inputs of rows before and after (capacity {capacity:.2g} at lag "
-            f"{lag:+d}): rows were averaged, interpolated, swapped, or normalised in batches; use the "
-            "rows as they were measured.",
-            "warning" if is_costly else "note",
-            unreliable="rows that are mixed with their neighbours" if is_costly else "",
+        return finding(
+            f"readouts also hold the inputs of rows before and after, most at lag {lag:+d}: rows were "
+            "averaged, interpolated, swapped, or normalised in batches",
             cause="neighbours",
+            next_step="use the rows as they were measured",
+            in_short="rows that are mixed with their neighbours",
             **values,
         )
     if np.any(found > 0):
-        return Check(
-            f"readouts also hold inputs of later rows (capacity {capacity:.2g} at lag {lag:+d}): they "
-            "are early, or were interpolated between rows; check the trigger.",
-            "warning" if is_costly else "note",
-            unreliable="readouts that hold later inputs" if is_costly else "",
+        return finding(
+            f"readouts also hold inputs of later rows, most at lag {lag:+d}: they are early, or were "
+            "interpolated between rows",
             cause="later inputs",
+            next_step="check the trigger",
+            in_short="readouts that hold later inputs",
             **values,
         )
     delays = sorted((-found).tolist())
     span = f"delay {delays[0]}" if len(delays) == 1 else f"delays {delays[0]} to {delays[-1]}"
-    return Check(
-        f"readouts also hold earlier inputs (capacity {capacity:.2g} at {span}): the device has memory, "
-        "or a detector is slow, and the total misses this; use delayed_basis, or wait longer between "
-        "measurements.",
-        "warning" if is_costly else "note",
-        unreliable="a device with memory" if is_costly else "",
+    return finding(
+        f"readouts also hold earlier inputs, at {span}: the device has memory, or a detector is slow",
         cause="memory",
+        next_step="use delayed_basis, or wait longer between measurements",
+        in_short="a device with memory",
         delays=delays,
         **values,
     )
@@ -580,13 +568,14 @@ def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]
     residuals = excerpt.residuals
     held = lagged_capacity(residuals.whitened, residuals.h[:, scanned_functions(excerpt)], 0)
     for start, stop in alignment.gaps:
-        yield Check(
+        yield finding(
             f"measurements {excerpt.first + start} to {excerpt.first + stop - 1} show nothing of their inputs, "
-            "though others do: the source was off, or the trigger slipped far; leave them out.",
-            unreliable="readouts without their inputs",
+            "though others do: the source was off, or the trigger slipped far",
             cause="gap",
-            rows=excerpt.rows[start:stop].tolist(),
+            next_step="leave them out",
+            in_short="readouts without their inputs",
             capacity=held * (stop - start) / excerpt.n,
+            rows=excerpt.rows[start:stop],
         )
     shift = alignment.shift
     if not shift.any():
@@ -601,13 +590,30 @@ def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]
     where = "throughout" if throughout else f"in measurements {first_start} to {first_stop - 1}"
     for start, stop, lag in shifts[1:4]:
         where += f", by {lag:+d} in {start} to {stop - 1}"
-    yield Check(
+    yield finding(
         f"readouts look shifted by {first_lag:+d} samples against the inputs {where}: inputs of another "
-        "measurement fit there, and their own do not; check the trigger, then realign the rows (infocap "
-        "diagnose --fix).",
-        unreliable="readouts shifted against the inputs",
+        "measurement fit there, and their own do not",
         cause="shift" if throughout else "slip",
+        next_step="check the trigger, then realign the rows (infocap diagnose --fix)",
+        in_short="readouts shifted against the inputs",
+        capacity=_capacity_of_shift(excerpt, shift),
+        rows=excerpt.rows[shift != 0],
+        lag=-first_lag,
         shifts=shifts,
-        rows=excerpt.rows[shift != 0].tolist(),
-        capacity=held,
     )
+
+
+def _capacity_of_shift(excerpt: Excerpt, shift: Integers) -> float:
+    """Return the capacity that functions of the inputs hold more where each row has its own.
+
+    Readouts with memory show it at the delay that they hold best.
+    """
+    residuals = excerpt.residuals
+    h = residuals.h[:, scanned_functions(excerpt)]
+    realigned = h[np.clip(np.arange(excerpt.n) - shift, 0, excerpt.n - 1)]
+    lags = range(-MAX_LAG, 1) if excerpt.of_sequence else [0]
+    gains = []
+    for lag in lags:
+        before = lagged_capacity(residuals.whitened, h, lag)
+        gains.append(lagged_capacity(residuals.whitened, realigned, lag) - before)
+    return max(gains)

@@ -10,7 +10,8 @@ from scipy.stats import binom, poisson
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
-from ._order import MAX_LAG, costs_enough, level
+from ._finding import finding
+from ._order import MAX_LAG, level
 from ._residuals import Residuals
 
 # A direction tells rows apart where the fit leaves less than this part of its variance.
@@ -97,20 +98,18 @@ def _rows_of_neighbours(
         return
     rows = bad[np.any(list(fitting.values()), axis=0)]
     capacity = capacity_of_rows(excerpt.residuals, len(rows))
-    is_costly = costs_enough(capacity)
     is_swapped = min(counts[1], counts[-1]) > FITTING_SHARE * max(counts.values())
     how = "are swapped with a neighbour" if is_swapped else f"hold those {lag:+d} rows away"
-    yield Check(
+    yield finding(
         f"{len(rows)} of {excerpt.n} rows fit the inputs of a neighbouring row and not their own (rows "
-        f"{numbers(excerpt.rows[rows])}): they {how}, as when packets arrive out of order or a trigger slips; put "
-        f"them in order, or leave them out (capacity {capacity:.2g}).",
-        "warning" if is_costly else "note",
-        unreliable="rows out of order" if is_costly else "",
+        f"{numbers(excerpt.rows[rows])}): they {how}, as when packets arrive out of order or a trigger slips",
         cause="swapped rows",
-        rows=excerpt.rows[rows].tolist(),
-        lag=lag,
-        p_value=p_value,
+        next_step="put them in order, or leave them out",
+        in_short="rows out of order",
         capacity=capacity,
+        p_value=p_value,
+        rows=excerpt.rows[rows],
+        lag=lag,
     )
 
 
@@ -154,17 +153,15 @@ def _foreign_rows(
         return
     n_foreign = len(bad) * found / len(compared)
     capacity = capacity_of_rows(residuals, n_foreign)
-    is_costly = costs_enough(capacity)
-    yield Check(
+    yield finding(
         f"about {n_foreign:.0f} of {excerpt.n} rows fit the inputs of some other row and not their own "
-        f"(among rows {numbers(excerpt.rows[bad])}): rows of another place of the table, or of another table; "
-        f"look where they come from (capacity {capacity:.2g}).",
-        "warning" if is_costly else "note",
-        unreliable="rows of another place" if is_costly else "",
+        f"(among rows {numbers(excerpt.rows[bad])}): rows of another place of the table, or of another table",
         cause="foreign rows",
-        rows=excerpt.rows[bad].tolist(),
-        p_value=p_value,
+        next_step="look where they come from",
+        in_short="rows of another place",
         capacity=capacity,
+        p_value=p_value,
+        rows=excerpt.rows[bad],
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -18,10 +19,10 @@ from ..errors import Check
 from ..typing import Floats
 from ._chance import chi_squared_tail, gamma_tail
 from ._excerpt import Excerpt
+from ._finding import costs_enough, finding
 from ._order import (
     N_RANDOM_ORDERS,
     P_VALUE_TO_LOOK_AGAIN,
-    costs_enough,
     level,
 )
 from ._residuals import NORMAL_MEDIAN_DEVIATION, Residuals
@@ -35,6 +36,11 @@ BANDS = (2, 8, 24)
 N_NEIGHBOUR_FREQUENCIES = 12
 # The frequencies beyond a band with which it is compared in a sequence, in widths of the band.
 N_BANDS_BEYOND = 3
+# A cause outside a device with memory (a temperature, a source) moves its readouts by one time course,
+# which holds so much of the slow power, or it moves most of them by so much of their variance. Less is
+# a slow state of the device itself.
+MIN_SHARE_OF_ONE_COURSE = 0.8
+MIN_MOVED_VARIANCE = 0.02
 # Parts of the run whose misfit is compared, and how far it lies above the usual one in those told.
 N_MISFIT_PARTS = 32
 MIN_DEVIATIONS_OF_MISFIT = 5.0
@@ -136,14 +142,20 @@ def _band_power(series: Floats, first: int, last: int) -> Floats:
     return np.sum(np.abs(spectrum) ** 2, axis=0) / len(series)
 
 
+def _waves(n_rows: int, frequencies: Floats) -> Floats:
+    """Return cosines and sines of frequencies in cycles per excerpt, mean square 1, (rows, waves)."""
+    angle = 2 * np.pi / n_rows * np.outer(np.arange(n_rows), frequencies)
+    waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+    return np.sqrt(2) * waves.astype(np.float32)
+
+
 def capacity_of_waves(a: Floats, h: Floats | None, frequencies: Floats) -> float:
     """Return the capacity of waves, or of functions times waves, in whitened readouts, without bias.
 
     The frequencies are in cycles per excerpt.
     """
     n = len(a)
-    angle = 2 * np.pi / n * np.outer(np.arange(n), frequencies)
-    waves = np.sqrt(2) * np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
+    waves = _waves(n, frequencies)
     total = 0.0
     n_functions = 1 if h is None else h.shape[1]
     for k in range(n_functions):
@@ -198,16 +210,14 @@ def _response_check(excerpt: Excerpt, change: SlowChange) -> Check:
         _capacity_of_slow_waves(whitened, own_functions, change.n_cycles),
         _capacity_of_slow_waves(whitened, None, change.n_cycles),
     )
-    is_costly = costs_enough(capacity)
-    return Check(
-        f"the response to the inputs changes along the run (capacity {capacity:.2g} of the functions "
-        "times slow waves): a gain, a polarity, a working point or the power drifts or jumps; keep them "
-        "steady, or use the steady part.",
-        "warning" if is_costly else "note",
-        unreliable="a response that changes" if is_costly else "",
+    return finding(
+        "the response to the inputs changes along the run: a gain, a polarity, a working point or the "
+        "power drifts or jumps",
         cause="response",
-        p_value=change.p_value,
+        next_step="keep them steady, or use the steady part",
+        in_short="a response that changes",
         capacity=capacity,
+        p_value=change.p_value,
         **_stretches_of_misfit(excerpt, excerpt.residuals),
     )
 
@@ -215,16 +225,41 @@ def _response_check(excerpt: Excerpt, change: SlowChange) -> Check:
 def _drift_check(excerpt: Excerpt, change: SlowChange) -> Check:
     """Return the check of readouts that change with time, whatever their inputs."""
     capacity = _capacity_of_slow_waves(excerpt.residuals.whitened, None, change.n_cycles)
-    is_costly = costs_enough(capacity)
-    return Check(
-        f"readouts drift along the run, whatever their inputs (capacity {capacity:.2g} of slow waves); "
-        "keep the device steady, or measure a reference in between and subtract it.",
-        "warning" if is_costly else "note",
-        unreliable="readouts that drift" if is_costly else "",
+    if excerpt.of_sequence and _may_be_slow_state(excerpt.residuals):
+        memory = excerpt.samples.basis.memory
+        return finding(
+            "readouts change slowly along the run, each in a way of its own and most of them little: the "
+            f"device has slow states, which remember for longer than {memory} steps, or it drifts",
+            cause="drift",
+            next_step="compare the capacities of both halves of the run if this matters",
+            capacity=capacity,
+            is_note=True,
+            p_value=change.p_value,
+        )
+    return finding(
+        "readouts drift along the run, whatever their inputs",
         cause="drift",
-        p_value=change.p_value,
+        next_step="keep the device steady, or measure a reference in between and subtract it",
+        in_short="readouts that drift",
         capacity=capacity,
+        p_value=change.p_value,
     )
+
+
+def _may_be_slow_state(residuals: Residuals) -> bool:
+    """Return whether slow changes may be those of a device whose memory is longer than its basis.
+
+    A cause outside the device moves all readouts together, or most of them by much.
+    """
+    waves = _waves(residuals.n_rows, np.arange(1, BANDS[1] + 1))
+    left = residuals.channel_residuals()
+    course = np.linalg.svd(waves.T @ (left - left.mean(axis=0)), compute_uv=False) ** 2
+    if course[0] > MIN_SHARE_OF_ONE_COURSE * course.sum():
+        return False
+    amplitudes = waves.T @ residuals.channels / residuals.n_rows
+    moved = np.sum(amplitudes**2, axis=0) / np.mean(residuals.channels**2, axis=0)
+    by_chance = waves.shape[1] / residuals.n_rows
+    return bool(np.median(moved) - by_chance < MIN_MOVED_VARIANCE)
 
 
 def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
@@ -235,22 +270,21 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     n_measured = int(excerpt.positions[-1]) + 1 - excerpt.first
     n_worse = sum(stop - start for start, stop in parts) * excerpt.n / n_measured
     capacity = capacity_of_rows(residuals, n_worse)
-    is_costly = costs_enough(capacity)
     places = join_names([f"{start} to {stop - 1}" for start, stop in parts], 4)
     where = f" (measurements {places})" if parts else ""
-    return Check(
+    return finding(
         f"parts of the run fit their inputs worse than others{where}: more noise, a source that was off, a "
-        "warm-up, or rows of another table; look there, and leave them out if they are no measurements.",
-        "warning" if is_costly else "note",
-        unreliable="parts of the run that fit worse" if is_costly else "",
+        "warm-up, or rows of another table",
         cause="noise",
-        p_value=change.p_value,
+        next_step="look there, and leave them out if they are no measurements",
+        in_short="parts of the run that fit worse",
         capacity=capacity,
+        p_value=change.p_value,
         **found,
     )
 
 
-def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, list[list[int]]]:
+def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, Any]:
     """Return start and stop of the parts of the run whose misfit is larger than usual."""
     edges = np.linspace(0, excerpt.n, N_MISFIT_PARTS + 1).astype(int)
     means = np.add.reduceat(residuals.log_misfit, edges[:-1]) / np.diff(edges)
@@ -287,17 +321,14 @@ def periods(excerpt: Excerpt) -> Iterator[Check]:
     p_value = _p_value_of_alternate_rows(residuals, excerpt.of_sequence)
     if p_value < level(excerpt):
         capacity = _capacity_of_alternate_rows(residuals)
-        is_costly = costs_enough(capacity)
-        yield Check(
-            f"alternate rows answer their inputs differently (capacity {capacity:.2g} of functions that change "
-            "sign from row to row): two devices, channels or buffers take turns; separate them, and "
-            "estimate each.",
-            "warning" if is_costly else "note",
-            unreliable="alternate rows that differ" if is_costly else "",
+        yield finding(
+            "alternate rows answer their inputs differently: two devices, channels or buffers take turns",
             cause="period",
-            period=2.0,
-            p_value=p_value,
+            next_step="separate them, and estimate each",
+            in_short="alternate rows that differ",
             capacity=capacity,
+            p_value=p_value,
+            period=2.0,
         )
         return
     yield from _line_checks(excerpt, residuals)
@@ -375,19 +406,18 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         if what != "readouts oscillate":
             own_functions = _own_functions(residuals)[:n]
             capacity = max(capacity, capacity_of_waves(whitened, own_functions, around))
-        is_costly = costs_enough(capacity)
-        if excerpt.of_sequence and not is_costly:
+        if excerpt.of_sequence and not costs_enough(capacity):
             continue  # The readouts of a device with memory have a spectrum of their own.
         period = n / frequency
-        yield Check(
-            f"{what} with a period of {period:.4g} measurements (hum of the mains, a beat of two clocks, "
-            f"or batches), which takes {capacity:.2g} of their capacity; find its source, or subtract it.",
-            "warning" if is_costly else "note",
-            unreliable="a period in the readouts" if is_costly else "",
+        yield finding(
+            f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two clocks, "
+            "or batches",
             cause="period",
-            period=period,
-            p_value=p_value,
+            next_step="find its source, or subtract it",
+            in_short="a period in the readouts",
             capacity=capacity,
+            p_value=p_value,
+            period=period,
         )
         return
 

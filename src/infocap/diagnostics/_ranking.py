@@ -1,0 +1,134 @@
+"""Which finding is told first, and which ones beneath it.
+
+One mistake shows in several tests: rows that slipped hold the inputs of other rows, fit their own
+badly, and look like glitches. So of the findings that rest on the fit of the readouts to their
+inputs one is told, and the others are kept with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._formatting import join_names
+from ..errors import Check
+from ._finding import MIN_CAPACITY_OF_WARNING, cost_in_words
+
+# What is wrong with the inputs, or is a fact of the values alone. Each is told by itself.
+FACTS = (
+    "rounded inputs",
+    "domain",
+    "shape of inputs",
+    "correlated inputs",
+    "stacked",
+    "repeats",
+    "order of inputs",
+    "monitor",
+    "uncorrelated",
+    "clipped",
+    "rounded readouts",
+)
+# Facts of values and rows that also spoil the fit: what rests on the fit is told beneath them.
+FACTS_THAT_SPOIL_THE_FIT = (
+    "units",
+    "codes",
+    "interpolated",
+    "copied rows",
+    "batches",
+    "frozen",
+    "missing codes",
+)
+# What rests on the fit: order, rows, time, values; and stale readouts, which a slip leaves, too. The
+# first of these is told, the others beneath.
+RESTS_ON_THE_FIT = (
+    "shuffled",
+    "interleaved",
+    "shift",
+    "slip",
+    "gap",
+    "stale",
+    "late input",
+    "late channels",
+    "nothing",
+    "no effect",
+    "memory",
+    "swapped rows",
+    "later inputs",
+    "neighbours",
+    "foreign rows",
+    "clock",
+    "response",
+    "drift",
+    "noise",
+    "period",
+    "glitches",
+    "outlying",
+    "wrapped",
+)
+RANKING = (*FACTS, *FACTS_THAT_SPOIL_THE_FIT, *RESTS_ON_THE_FIT)
+_RANK = {cause: rank for rank, cause in enumerate(RANKING)}
+
+# What is left out where a finding is kept beneath another one: it is about that one alone.
+LEFT_OUT_BENEATH = ("picture", "looked_for", "unreliable")
+
+
+def cause_of(check: Check) -> str:
+    """Return the cause that a check names, or an empty text."""
+    return str(check.found.get("cause", ""))
+
+
+def _key(check: Check) -> tuple[bool, int]:
+    """Return a key that puts warnings first, and among them the cause that is told first."""
+    return check.kind != "warning", _RANK.get(cause_of(check), len(RANKING))
+
+
+def one_cause_first(checks: Iterable[Check]) -> list[Check]:
+    """Return the checks in the order in which they are told, those that rest on the fit as one.
+
+    >>> drift = Check("readouts drift.", cause="drift", in_short="drift", capacity=0.3)
+    >>> slip = Check("readouts slipped.", cause="slip")
+    >>> clipped = Check("two channels are clipped.", cause="clipped")
+    >>> for check in one_cause_first([drift, slip, clipped]):
+    ...     print(check)
+    two channels are clipped.
+    readouts slipped. Also seen, perhaps for the same reason: drift (up to 0.3).
+    """
+    ordered = sorted(checks, key=_key)
+    spoiling = [check for check in ordered if cause_of(check) in FACTS_THAT_SPOIL_THE_FIT]
+    by_fit = [check for check in ordered if cause_of(check) in RESTS_ON_THE_FIT]
+    chain = sorted([*spoiling[:1], *by_fit], key=_key)
+    if len(chain) < 2:
+        return ordered
+    first, *others = chain
+    told = [check for check in ordered if check not in others]
+    told[told.index(first)] = with_others(first, others)
+    return told
+
+
+def with_others(first: Check, others: list[Check]) -> Check:
+    """Return a check that names others in one more sentence and holds them as data."""
+    costly = [
+        other for other in others if other.found.get("capacity", np.inf) >= MIN_CAPACITY_OF_WARNING
+    ]
+    text = str(first)
+    if costly:
+        names = list(dict.fromkeys(_name(other) for other in costly))
+        text += f" Also seen, perhaps for the same reason: {join_names(names)}."
+    return Check(text, first.kind, **first.found, also=[_without_picture(one) for one in others])
+
+
+def _name(check: Check) -> str:
+    """Return a finding in a few words, with what it costs."""
+    name = str(check.found.get("in_short") or check.found.get("unreliable") or cause_of(check))
+    if "capacity" not in check.found:
+        return name
+    return f"{name} ({cost_in_words(check.found['capacity'])})"
+
+
+def _without_picture(check: Check) -> dict[str, Any]:
+    """Return a check as plain data."""
+    data = check.to_dict()
+    found = {name: value for name, value in data["found"].items() if name not in LEFT_OUT_BENEATH}
+    return data | {"found": found}
