@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincc
+from scipy.special import gammaincc, ndtri
 
 from ..typing import Floats
 
@@ -20,3 +20,9 @@ def gamma_tail(value: float, draws: Floats) -> float:
     if variance <= 0:
         return 1.0 if value <= mean else 0.0
     return float(gammaincc(mean**2 / variance, value * mean / variance))
+
+
+def normal_scores(series: Floats) -> Floats:
+    """Return numbers of a normal distribution in the order of each column."""
+    ranks = np.argsort(np.argsort(series, axis=0), axis=0)
+    return ndtri((ranks + 0.5) / len(series))

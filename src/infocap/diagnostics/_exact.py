@@ -159,16 +159,11 @@ def batches(excerpt: Excerpt) -> Iterator[Check]:
     x = excerpt.x
     if x.shape[1] < 2:
         return
-    limit = ROUNDING * np.sqrt(excerpt.n)
-    ends = _where_sums_return(x[:, [0]], np.arange(1, excerpt.n + 1), limit)
-    ends = ends[ends < excerpt.n]
-    if len(ends) < MIN_BATCHES:
-        return
-    ends = _where_sums_return(x, ends, limit)
+    ends = _where_sums_agree(x)
     # Designs of a few levels return to their mean, and the readouts with them.
-    if len(ends) < MIN_BATCHES or len(_where_sums_return(excerpt.u, ends, limit)) > len(ends) / 2:
+    if len(ends) < MIN_BATCHES or _sums_agree(excerpt.u - excerpt.u.mean(axis=0), ends):
         return
-    length = int(np.gcd.reduce(ends))
+    length = int(ends[1] - ends[0])
     if length < 2 or len(ends) < MIN_SHARE_OF_BATCHES * (excerpt.n // length - 1):
         return
     yield finding(
@@ -182,11 +177,33 @@ def batches(excerpt: Excerpt) -> Iterator[Check]:
     )
 
 
-def _where_sums_return(values: Floats, ends: Integers, limit: float) -> Integers:
-    """Return at which of some rows the sums of all columns so far are what their means make them."""
+def _where_sums_agree(x: Floats) -> Integers:
+    """Return the rows at equal distances, if any, up to which the sums of each column are equal.
+
+    Between two of them every mean is zero. The first row may lie inside a batch.
+    """
+    first = x[:, 0]
+    sums = np.cumsum(first) / max(float(first.std()), np.finfo(float).tiny)
+    limit = ROUNDING * np.sqrt(len(x))
+    if np.count_nonzero(np.diff(np.sort(sums)) < limit) < MIN_BATCHES:
+        return np.arange(0)
+    order = np.argsort(sums, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(sums[order]) >= limit) + 1)
+    rows = np.sort(max(groups, key=len))
+    if len(rows) < MIN_BATCHES:
+        return np.arange(0)
+    # Other rows may be among them: the last one of all, and chance.
+    length = int(np.argmax(np.bincount(np.diff(rows))))
+    phase = int(np.argmax(np.bincount(rows % length)))
+    ends = rows[rows % length == phase]
+    return ends if len(ends) >= MIN_BATCHES and _sums_agree(x, ends) else np.arange(0)
+
+
+def _sums_agree(values: Floats, ends: Integers) -> bool:
+    """Return whether the sums of all columns up to some rows are equal to rounding."""
     deviation = np.maximum(values.std(axis=0), np.finfo(float).tiny)
-    sums = np.cumsum(values - values.mean(axis=0), axis=0)[ends - 1] / deviation
-    return ends[np.max(np.abs(sums), axis=1) < limit]
+    sums = np.cumsum(values, axis=0)[ends] / deviation
+    return bool(np.max(np.ptp(sums, axis=0)) < ROUNDING * np.sqrt(len(values)))
 
 
 def copies_of_inputs(excerpt: Excerpt) -> Iterator[Check]:

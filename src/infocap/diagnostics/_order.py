@@ -51,6 +51,10 @@ MAX_LAG_OF_INPUTS = 32
 # which on the order of the rows has a meaning of its own.
 N_RELATED_FUNCTIONS = 8
 MIN_RELATION_OF_INPUTS = 0.005
+# Parts of the run whose mean inputs may differ.
+N_PARTS_OF_INPUTS = 16
+# Below this p-value readouts hold something of their inputs; only others are said to hold nothing.
+P_VALUE_OF_SOMETHING = 0.01
 # Functions that are looked for at all shifts, and rows that must overlap.
 N_FUNCTIONS_OF_FAR_SHIFTS = 6
 MIN_COMMON_ROWS = 64
@@ -120,6 +124,10 @@ def scan_lags(excerpt: Excerpt, residuals: Residuals) -> Lags:
     power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
     p_value = chi_squared_tail(power, e.shape[1] * h.shape[1]) * len(lags)
     if p_value.min() < P_VALUE_TO_LOOK_AGAIN:
+        # Where the law of the inputs and the readouts both change along the run, they are related
+        # at every lag.
+        h = h - _means_of_parts(h)
+        power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
         draws = _power_without_relation(e, h, _far_shifts(excerpt))
         p_value = np.array([gamma_tail(value, draws) for value in power]) * len(lags)
     return Lags(lags, power, p_value)
@@ -160,7 +168,9 @@ def inputs_in_order(excerpt: Excerpt) -> tuple[int, float] | None:
     if excerpt.n < MIN_ROWS_OF_ORDER or not len(excerpt.y):
         return None
     h = excerpt.y[:N_RELATED_FUNCTIONS].T.clip(-MAX_GUESS, MAX_GUESS)
-    h = uncorrelated(h - h.mean(axis=0))  # inputs may have another distribution than declared
+    # Inputs whose law changes along the run are in random order all the same, so the mean of each
+    # part is taken off.
+    h = uncorrelated(h - _means_of_parts(h))
     lags = np.arange(1, MAX_LAG_OF_INPUTS + 1)
     power = np.array([lagged_power(h, h, int(lag)) for lag in lags])
     lag = int(lags[np.argmax(power)])
@@ -173,10 +183,18 @@ def inputs_in_order(excerpt: Excerpt) -> tuple[int, float] | None:
     return None
 
 
+def _means_of_parts(values: Floats) -> Floats:
+    """Return in each row the mean of its part of the rows."""
+    edges = np.linspace(0, len(values), N_PARTS_OF_INPUTS + 1).astype(int)
+    n_rows = np.diff(edges)
+    means = np.add.reduceat(values, edges[:-1], axis=0) / n_rows[:, None]
+    return np.repeat(means, n_rows, axis=0).astype(values.dtype)
+
+
 def inputs_of_other_rows(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where readouts hold inputs of other rows than their own."""
     residuals = excerpt.residuals
-    if not excerpt.of_sequence and not _holds_own_inputs(excerpt, residuals):
+    if not _holds_own_inputs(excerpt, residuals):
         yield from _nothing_checks(excerpt, residuals)
         return
     if excerpt.related_inputs is not None:
@@ -235,13 +253,13 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
 
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
-    if residuals.own_p_value < level(excerpt):
+    if residuals.own_p_value < P_VALUE_OF_SOMETHING:
         return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]
     power = [lagged_power(residuals.a, h, lag) for lag in lags]
     nearby = chi_squared_tail(max(power), residuals.a.shape[1] * h.shape[1]) * len(lags)
-    return bool(nearby < level(excerpt))
+    return bool(nearby < P_VALUE_OF_SOMETHING)
 
 
 def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
@@ -282,17 +300,25 @@ def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
 
 
 def _power_at_all_lags(a: Floats, h: Floats) -> tuple[Integers, Floats]:
-    """Return all lags at which enough rows overlap, and the power at each of them."""
+    """Return all lags at which enough rows overlap, and the power at each of them.
+
+    The rows that overlap may vary more or less than all of them, as in a sorted file.
+    """
     n = len(a)
     spectrum = np.conj(scipy.fft.rfft(a, 2 * n, axis=0))
-    total = np.zeros(2 * n)
+    total = np.zeros((2 * n, a.shape[1]))
     for k in range(h.shape[1]):
         correlations = scipy.fft.irfft(spectrum * scipy.fft.rfft(h[:, [k]], 2 * n, axis=0), axis=0)
-        total += np.sum(correlations**2, axis=1)
+        total += correlations**2
     lags = np.concatenate([np.arange(n), np.arange(-n, 0)])
     n_common = n - np.abs(lags)
     enough = n_common >= max(MIN_COMMON_ROWS, n // 8)
-    return lags[enough], total[enough] / n_common[enough]
+    # The first rows overlap at positive lags, the last ones at negative lags.
+    squares = np.concatenate([np.zeros((1, a.shape[1])), np.cumsum(a**2, axis=0, dtype=float)])
+    stops = np.where(lags >= 0, n_common, n)
+    starts = np.where(lags >= 0, 0, n - n_common)
+    energy = np.maximum(squares[stops] - squares[starts], np.finfo(float).tiny)
+    return lags[enough], np.sum(total / energy, axis=1)[enough]
 
 
 def _note_about_order(lag: int, correlation: float) -> Check:

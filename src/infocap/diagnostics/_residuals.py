@@ -126,11 +126,9 @@ class Fit:
     scale: (
         Floats  # robust standard deviation of what the fit leaves of the directions, (directions,)
     )
-    # Rows of the fit times the sum of squared correlations of all whitened readouts and all
-    # functions. The directions were chosen by their correlations, so they cannot tell whether
-    # there is one.
-    power: float
-    degrees_of_freedom: int
+    # The p-value, on the rows of the fit, of readouts that hold no function in any direction. The
+    # directions were chosen by their correlations, so they cannot tell whether there is one.
+    p_value: float
 
     @property
     def rank(self) -> int:
@@ -249,13 +247,9 @@ class Residuals:
     @cached_property
     def own_p_value(self) -> float:
         """The p-value of readouts that hold no function of the fit."""
-        fit = self.fit
-        p_value = chi_squared_tail(fit.power, fit.degrees_of_freedom)
-        if p_value > CLEAR_P_VALUE:
-            power = float(np.sum((self.orthonormal.T @ self.whitened) ** 2))
-            n_functions = self.orthonormal.shape[1] - 1  # without the constant
-            p_value = chi_squared_tail(power, n_functions * self.whitened.shape[1])
-        return float(p_value)
+        if self.fit.p_value < CLEAR_P_VALUE:
+            return self.fit.p_value
+        return _p_value_of_correlations(self.orthonormal.T @ self.whitened)
 
     @cached_property
     def power_of_functions(self) -> Floats:
@@ -306,9 +300,20 @@ def fit_readouts(excerpt: Excerpt) -> Fit:
         channel_coefficients=orthonormalisation @ in_channels,
         channel_scale=_root_mean_square(channels - orthonormal @ in_channels),
         scale=scale,
-        power=float(np.sum(correlations**2)),
-        degrees_of_freedom=(orthonormal.shape[1] - 1) * whitening.shape[1],
+        p_value=_p_value_of_correlations(correlations),
     )
+
+
+def _p_value_of_correlations(correlations: Floats) -> float:
+    """Return the p-value that orthonormal functions have nothing to do with whitened readouts.
+
+    Many functions may be seen a little each, or a single one clearly.
+    """
+    power = np.sum(correlations**2, axis=1)
+    n_functions, rank = correlations.shape
+    p_value_of_all = chi_squared_tail(power.sum(), (n_functions - 1) * rank)  # less the constant
+    p_value_of_one = chi_squared_tail(power.max(), rank) * n_functions
+    return 2 * float(min(p_value_of_all, p_value_of_one))
 
 
 def number_of_parts(excerpt: Excerpt) -> int:

@@ -17,7 +17,7 @@ from scipy.special import fdtrc
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats
-from ._chance import chi_squared_tail, gamma_tail
+from ._chance import chi_squared_tail, gamma_tail, normal_scores
 from ._excerpt import Excerpt
 from ._finding import costs_enough, finding
 from ._order import (
@@ -25,8 +25,7 @@ from ._order import (
     P_VALUE_TO_LOOK_AGAIN,
     level,
 )
-from ._residuals import NORMAL_MEDIAN_DEVIATION, Residuals
-from ._rows import capacity_of_rows
+from ._residuals import MAX_MISFIT_RESIDUAL, NORMAL_MEDIAN_DEVIATION, Residuals
 
 # Functions whose products with time show that the response changes.
 N_RESPONSE_FUNCTIONS = 8
@@ -41,6 +40,9 @@ N_BANDS_BEYOND = 3
 # a slow state of the device itself.
 MIN_SHARE_OF_ONE_COURSE = 0.8
 MIN_MOVED_VARIANCE = 0.02
+# The same for what changes in the response to the latest input, beyond what noise makes of many
+# series.
+MIN_SHARE_OF_ONE_RESPONSE = 0.5
 # Parts of the run whose misfit is compared, and how far it lies above the usual one in those told.
 N_MISFIT_PARTS = 32
 MIN_DEVIATIONS_OF_MISFIT = 5.0
@@ -182,7 +184,9 @@ def changes_with_time(excerpt: Excerpt) -> Iterator[Check]:
     def test(sums: Floats, together: bool) -> SlowChange:
         return slow_change(sums, together, excerpt.of_sequence)
 
-    response = min(test(response_sums, True), test(residuals.gain_sums, False), key=_p_value)
+    response = min(
+        _change_of_response(excerpt, response_sums), test(residuals.gain_sums, False), key=_p_value
+    )
     offset = min(test(offset_sums, True), test(residuals.channel_sums, False), key=_p_value)
     misfit = test(misfit_sums, True)
     if response.p_value < level(excerpt):
@@ -191,6 +195,30 @@ def changes_with_time(excerpt: Excerpt) -> Iterator[Check]:
         yield _drift_check(excerpt, offset)
     if misfit.p_value < level(excerpt):
         yield _misfit_check(excerpt, misfit)
+
+
+def _change_of_response(excerpt: Excerpt, sums: Floats) -> SlowChange:
+    """Test sums of residuals times functions for a slow change.
+
+    What the latest input does to a device with memory is as random as that input, so parts of a
+    run may be put in random orders there, too. Only the device's own slow states make it change,
+    each in its own way, where a cause outside changes all of it together.
+    """
+    if excerpt.of_sequence and _share_of_one_course(sums) < MIN_SHARE_OF_ONE_RESPONSE:
+        return slow_change(sums, together=True, of_sequence=True)
+    return slow_change(sums, together=True, of_sequence=False)
+
+
+def _share_of_one_course(sums: Floats) -> float:
+    """Return which part of the slow power of many series, beyond that of noise, has one time course."""
+    standardised = _standardised(sums)
+    n_cycles = min(BANDS[1], len(sums) // 2 - 1)
+    spectrum = scipy.fft.rfft(standardised, axis=0)[1 : n_cycles + 1] * np.sqrt(2 / len(sums))
+    amplitudes = np.concatenate([spectrum.real, spectrum.imag])  # of noise, variance 1
+    largest = float(np.linalg.svd(amplitudes, compute_uv=False)[0]) ** 2
+    largest_of_noise = sum(np.sqrt(amplitudes.shape)) ** 2
+    beyond_noise = max(float(np.sum(amplitudes**2)) - amplitudes.size, largest - largest_of_noise)
+    return (largest - largest_of_noise) / max(beyond_noise, 1.0)
 
 
 def _own_functions(residuals: Residuals) -> Floats:
@@ -266,22 +294,35 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     """Return the check of parts of the run that fit their inputs worse than others."""
     residuals = excerpt.residuals
     found = _stretches_of_misfit(excerpt, residuals)
-    parts = found.get("stretches", [])
-    n_measured = int(excerpt.positions[-1]) + 1 - excerpt.first
-    n_worse = sum(stop - start for start, stop in parts) * excerpt.n / n_measured
-    capacity = capacity_of_rows(residuals, n_worse)
-    places = join_names([f"{start} to {stop - 1}" for start, stop in parts], 4)
-    where = f" (measurements {places})" if parts else ""
+    places = [f"{start} to {stop - 1}" for start, stop in found.get("stretches", [])]
+    where = f" (measurements {join_names(places, 4)})" if places else ""
     return finding(
         f"parts of the run fit their inputs worse than others{where}: more noise, a source that was off, a "
         "warm-up, or rows of another table",
         cause="noise",
         next_step="look there, and leave them out if they are no measurements",
         in_short="parts of the run that fit worse",
-        capacity=capacity,
+        capacity=_capacity_of_calm_run(residuals, change.n_cycles),
         p_value=change.p_value,
         **found,
     )
+
+
+def _capacity_of_calm_run(residuals: Residuals, n_cycles: int) -> float:
+    """Return how much more capacity the run would hold if all of it fitted as well as its better half.
+
+    A slow curve through the misfit of even rows tells which half that is; odd rows tell how well it
+    fits, so that chance does not make it look better.
+    """
+    waves = _waves(residuals.n_rows, np.arange(1, n_cycles + 1))
+    curve = waves @ (waves[::2].T @ residuals.log_misfit[::2])
+    squares = residuals.standardised[1::2].clip(-MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL) ** 2
+    is_calm = curve[1::2] < np.median(curve)
+    unexplained = squares.mean(axis=0) * residuals.scale**2
+    unexplained_if_calm = squares[is_calm].mean(axis=0) * residuals.scale**2
+    held = (1 - unexplained).clip(0)
+    held_if_calm = held / (held + unexplained_if_calm)
+    return float(np.sum(held_if_calm - held))
 
 
 def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, Any]:
@@ -386,30 +427,27 @@ def _capacity_of_alternate_rows(residuals: Residuals) -> float:
 
 
 def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
-    """Yield a check where readouts, their gain or their misfit have a period."""
+    """Yield a check where readouts, their gain or their misfit have a period: the one that costs most."""
     # A few of the last rows are left out, because the transform of some lengths is slow.
     n = scipy.fft.prev_fast_len(excerpt.n, real=True)
-    gain = residuals.gain[:n]
     misfit = residuals.log_misfit[:n] - residuals.log_misfit[:n].mean()
-    groups = {"readouts oscillate": residuals.e[:n]}
-    if not excerpt.of_sequence:
-        # Of a device with memory both depend on earlier inputs, and have a spectrum of their own.
-        groups["the gain oscillates"] = gain[:, None]
-        groups["rows fit worse"] = misfit[:, None]
+    groups = {
+        "readouts oscillate": residuals.e[:n],
+        "the gain oscillates": residuals.gain[:n, None],
+        "rows fit worse": misfit[:, None],
+    }
+    checks = []
     for what, series in groups.items():
+        if excerpt.of_sequence and series.shape[1] == 1:
+            series = normal_scores(series)  # heavy tails, which no random order calibrates
         frequency, p_value = _line(series, excerpt.of_sequence)
         if p_value >= level(excerpt):
             continue
-        around = np.arange(frequency - N_SIDE_FREQUENCIES, frequency + N_SIDE_FREQUENCIES + 1)
-        whitened = residuals.whitened[:n]
-        capacity = capacity_of_waves(whitened, None, around)
-        if what != "readouts oscillate":
-            own_functions = _own_functions(residuals)[:n]
-            capacity = max(capacity, capacity_of_waves(whitened, own_functions, around))
+        capacity = _capacity_of_line(residuals, n, frequency)
         if excerpt.of_sequence and not costs_enough(capacity):
             continue  # The readouts of a device with memory have a spectrum of their own.
         period = n / frequency
-        yield finding(
+        check = finding(
             f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two clocks, "
             "or batches",
             cause="period",
@@ -419,7 +457,19 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
             p_value=p_value,
             period=period,
         )
-        return
+        checks.append(check)
+    if checks:
+        yield max(checks, key=lambda check: float(check.found["capacity"]))
+
+
+def _capacity_of_line(residuals: Residuals, n_rows: int, frequency: int) -> float:
+    """Return the capacity of waves around a frequency, alone or times functions, in the first rows."""
+    around = np.arange(frequency - N_SIDE_FREQUENCIES, frequency + N_SIDE_FREQUENCIES + 1)
+    whitened = residuals.whitened[:n_rows]
+    own_functions = _own_functions(residuals)[:n_rows]
+    alone = capacity_of_waves(whitened, None, around)
+    with_functions = capacity_of_waves(whitened, own_functions, around)
+    return max(alone, with_functions)
 
 
 def _line(series: Floats, of_sequence: bool) -> tuple[int, float]:
