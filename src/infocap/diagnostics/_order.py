@@ -24,7 +24,7 @@ from ..typing import Floats, Integers
 from ._chance import chi_squared_tail, gamma_tail
 from ._excerpt import Excerpt
 from ._finding import MIN_CAPACITY_OF_WARNING, finding
-from ._residuals import Residuals, uncorrelated
+from ._residuals import Residuals, powers_of_correlations, uncorrelated
 
 # Probability that chance alone raises a warning on a whole data set, and among how many tests it is
 # shared: each test compares its p-value with the ratio.
@@ -53,8 +53,13 @@ N_RELATED_FUNCTIONS = 8
 MIN_RELATION_OF_INPUTS = 0.005
 # Parts of the run whose mean inputs may differ.
 N_PARTS_OF_INPUTS = 16
-# Below this p-value readouts hold something of their inputs; only others are said to hold nothing.
-P_VALUE_OF_SOMETHING = 0.01
+# Below the first p-value the rows of the fit show that readouts hold functions of their inputs, and
+# below the second one random orders of all rows do; only others are said to hold nothing.
+CLEAR_P_VALUE = 1e-12
+MAX_P_VALUE_OF_OWN = 0.01
+N_RANDOM_ORDERS_OF_ALL = 50
+# Sum of squared correlations of functions of neighbouring inputs from which these are sorted.
+MIN_RELATION_OF_SORTED_INPUTS = 0.3
 # Functions that are looked for at all shifts, and rows that must overlap.
 N_FUNCTIONS_OF_FAR_SHIFTS = 6
 MIN_COMMON_ROWS = 64
@@ -168,9 +173,11 @@ def inputs_in_order(excerpt: Excerpt) -> tuple[int, float] | None:
     if excerpt.n < MIN_ROWS_OF_ORDER or not len(excerpt.y):
         return None
     h = excerpt.y[:N_RELATED_FUNCTIONS].T.clip(-MAX_GUESS, MAX_GUESS)
-    # Inputs whose law changes along the run are in random order all the same, so the mean of each
-    # part is taken off.
-    h = uncorrelated(h - _means_of_parts(h))
+    if lagged_power(h, h, 1) < MIN_RELATION_OF_SORTED_INPUTS * excerpt.n:
+        # Inputs whose law changes along the run are in random order all the same, so the mean of
+        # each part is taken off. Inputs of few levels that are sorted would vanish with it.
+        h = h - _means_of_parts(h)
+    h = uncorrelated(h - h.mean(axis=0))
     lags = np.arange(1, MAX_LAG_OF_INPUTS + 1)
     power = np.array([lagged_power(h, h, int(lag)) for lag in lags])
     lag = int(lags[np.argmax(power)])
@@ -253,13 +260,37 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
 
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
-    if residuals.own_p_value < P_VALUE_OF_SOMETHING:
+    if (
+        residuals.fit.p_value < CLEAR_P_VALUE
+        or _p_value_of_own_inputs(excerpt) < MAX_P_VALUE_OF_OWN
+    ):
         return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]
     power = [lagged_power(residuals.a, h, lag) for lag in lags]
     nearby = chi_squared_tail(max(power), residuals.a.shape[1] * h.shape[1]) * len(lags)
-    return bool(nearby < P_VALUE_OF_SOMETHING)
+    return bool(nearby < level(excerpt))
+
+
+def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
+    """Return the p-value of readouts that hold no function of their own inputs, in random orders."""
+    orthonormal = excerpt.residuals.orthonormal
+    whitened = excerpt.residuals.whitened
+    far_shifts = _far_shifts(excerpt)
+    generator = np.random.default_rng(0)
+    draws = []
+    for _ in range(N_RANDOM_ORDERS_OF_ALL):
+        if far_shifts is None:
+            other = whitened[generator.permutation(excerpt.n)]
+        else:
+            other = np.roll(whitened, int(generator.integers(*far_shifts)), axis=0)
+        draws.append(powers_of_correlations(orthonormal, other))
+    observed = powers_of_correlations(orthonormal, whitened)
+    p_values = [
+        gamma_tail(power, np.array(powers))
+        for power, powers in zip(observed, zip(*draws, strict=True), strict=True)
+    ]
+    return 2 * min(p_values)
 
 
 def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
@@ -269,13 +300,17 @@ def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     degrees_of_freedom = residuals.a.shape[1] * len(functions)
     for is_reversed in (False, True):
         lags, power = _power_at_all_lags(residuals.a, h[::-1] if is_reversed else h)
+        if not is_reversed:
+            # The directions were chosen by what they hold of their own inputs, be it by chance.
+            memory = excerpt.samples.basis.memory if excerpt.of_sequence else 0
+            power[(lags <= 0) & (lags >= -memory)] = 0.0
         best = int(np.argmax(power))
         p_value = float(chi_squared_tail(power[best], degrees_of_freedom)) * 2 * len(lags)
         if p_value >= level(excerpt):
             continue
         shift = -int(lags[best])
-        if (shift == 0 and not is_reversed) or excerpt.related_inputs is not None:
-            return  # Seen in the own rows after all, or smooth like the inputs.
+        if excerpt.related_inputs is not None:
+            return  # Readouts may be smooth as the inputs are.
         how = "reversed" if is_reversed else f"shifted by {shift:+d} samples"
         yield finding(
             f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in their own "

@@ -37,6 +37,9 @@ MAX_WIDTHS_OUTSIDE = 2.0
 USUAL_RANGE = (0.05, 0.95)
 # Relative variance of a direction below which it is rounding.
 MIN_RELATIVE_VARIANCE = 1e-10
+# Values of functions of one input end here: those of inputs in another unit have no squares in
+# single precision.
+MAX_FACTOR = 1e4
 # Rounds of Huber's fit. In each, residuals beyond so many robust standard deviations count as that.
 N_HUBER_ROUNDS = 2
 HUBER_LIMIT = 2.5
@@ -64,8 +67,6 @@ MIN_ROWS_PER_PART = 8
 MEMORIES_PER_PART = 4
 # Parts below which there is no spectrum to compare with.
 MIN_TIME_PARTS = 24
-# Below this p-value the rows of the fit show clearly that readouts hold functions of their inputs.
-CLEAR_P_VALUE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +127,9 @@ class Fit:
     scale: (
         Floats  # robust standard deviation of what the fit leaves of the directions, (directions,)
     )
-    # The p-value, on the rows of the fit, of readouts that hold no function in any direction. The
-    # directions were chosen by their correlations, so they cannot tell whether there is one.
+    # The p-value of readouts that hold no function in any direction, on the rows of the fit and of
+    # the chi-squared distribution. The directions were chosen by their correlations, so they
+    # cannot tell whether there is one.
     p_value: float
 
     @property
@@ -245,13 +247,6 @@ class Residuals:
         return self.values.T @ _orthonormalisation(self.values)
 
     @cached_property
-    def own_p_value(self) -> float:
-        """The p-value of readouts that hold no function of the fit."""
-        if self.fit.p_value < CLEAR_P_VALUE:
-            return self.fit.p_value
-        return _p_value_of_correlations(self.orthonormal.T @ self.whitened)
-
-    @cached_property
     def power_of_functions(self) -> Floats:
         """Rows times the sum of squared correlations of all readouts with each of the functions h."""
         correlations = self._correlations @ self.fit.whitening
@@ -300,20 +295,27 @@ def fit_readouts(excerpt: Excerpt) -> Fit:
         channel_coefficients=orthonormalisation @ in_channels,
         channel_scale=_root_mean_square(channels - orthonormal @ in_channels),
         scale=scale,
-        p_value=_p_value_of_correlations(correlations),
+        p_value=_p_value_of_power(orthonormal, channels @ whitening),
     )
 
 
-def _p_value_of_correlations(correlations: Floats) -> float:
-    """Return the p-value that orthonormal functions have nothing to do with whitened readouts.
-
-    Many functions may be seen a little each, or a single one clearly.
-    """
-    power = np.sum(correlations**2, axis=1)
-    n_functions, rank = correlations.shape
-    p_value_of_all = chi_squared_tail(power.sum(), (n_functions - 1) * rank)  # less the constant
-    p_value_of_one = chi_squared_tail(power.max(), rank) * n_functions
+def _p_value_of_power(orthonormal: Floats, whitened: Floats) -> float:
+    """Return the p-value that functions have nothing to do with readouts."""
+    of_all, of_one = powers_of_correlations(orthonormal, whitened)
+    n_functions = orthonormal.shape[1] - 1  # less the constant
+    rank = whitened.shape[1]
+    p_value_of_all = chi_squared_tail(of_all, n_functions * rank)
+    p_value_of_one = chi_squared_tail(of_one, rank) * n_functions
     return 2 * float(min(p_value_of_all, p_value_of_one))
+
+
+def powers_of_correlations(orthonormal: Floats, whitened: Floats) -> tuple[float, float]:
+    """Return the sum of squared correlations of all functions with all readouts, and the largest of one.
+
+    Both are times the number of rows. Many functions may be seen a little each, or one of them clearly.
+    """
+    power = np.sum((orthonormal.T @ whitened) ** 2, axis=1)
+    return float(power.sum()), float(power.max())
 
 
 def number_of_parts(excerpt: Excerpt) -> int:
@@ -380,7 +382,8 @@ def products_of_values(basis: ProductBasis, u: Floats) -> Floats:
     values = []
     for k, family in enumerate(basis.families):
         n_values = int(basis.indices[:, k].max()) + 1
-        values.append(family.values(family.standard(u[:, k]), n_values).astype(np.float32))
+        factors = family.values(family.standard(u[:, k]), n_values)
+        values.append(factors.clip(-MAX_FACTOR, MAX_FACTOR).astype(np.float32))
     products = np.ones((len(basis), len(u)), np.float32)
     for product, index in zip(products[1:], basis.indices[1:], strict=True):
         factors = [values[k][index[k]] for k in np.flatnonzero(index)]
