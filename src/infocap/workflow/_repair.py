@@ -440,7 +440,8 @@ def _as_plain_data(values: Floats) -> list[Any]:
 def realign(diagnosis: Diagnosis) -> Change | Refusal:
     """Put every readout into the row of its inputs, where a shift or slips were found.
 
-    The finding tells the shifts. Where each begins and ends is where the rows fit best. Rows
+    The finding tells the shifts. Where each begins and ends is where the rows fit best, which up
+    to three rows leave open; where more do, nothing is done. Rows
     without a partner are left out: inputs without a readout, and readouts at the ends whose inputs
     are not in the file. Of two readouts of one input, the second is kept in the record, unless it
     is an exact copy. Times and extra values stay with the inputs.
