@@ -145,7 +145,7 @@ def repair_in_words(diagnosis: object) -> str:
     repaired = diagnosis.repaired()
     if repaired is None:
         return "nothing"
-    return repaired.metadata["repairs"][-1]
+    return "; ".join(repair["done"] for repair in repaired.metadata["repairs"])
 
 
 def real_recordings(folder: Path) -> list[str]:

@@ -69,20 +69,6 @@ def test_mistakes_are_found_in_the_order_of_acquisition_and_in_late_stretches():
     assert set(check.found["rows"]) <= set(order[14_990:15_410].tolist())
 
 
-@pytest.mark.parametrize(
-    "mistake", ["a slip", "-9999", "gap", "glitches", "stale", "stacked", "repeats", "reversed"]
-)
-def test_what_was_repaired_is_clean_and_has_the_right_total(mistake, tmp_path):
-    repaired = infocap.diagnose(recorded(*MISTAKES[mistake]()), basis=BASIS).repaired()
-    assert infocap.diagnose(repaired, basis=BASIS).checks == ()
-    assert len(repaired.metadata["repairs"]) == 1
-    again = infocap.read(repaired.save(tmp_path / "repaired.nc"))
-    total = infocap.estimate(again, basis=BASIS, method="threshold-richardson").total
-    assert total == pytest.approx(
-        infocap.estimate(U, X, BASIS, method="threshold-richardson").total, abs=0.15
-    )
-
-
 def test_memory_is_told_with_its_delays():
     x = SYSTEM(U, seed=7)
     (check,) = infocap.diagnose(recorded(U, x + 0.3 * np.roll(x, 2, axis=0)), basis=BASIS).checks
@@ -105,26 +91,58 @@ def test_inputs_that_are_not_those_of_the_plan_are_noticed():
     assert causes(found) == ["another design"]
 
 
+def diagnose(*arguments):
+    """Return the exit code of the command, its output in one line, and what it raised."""
+    ran = CliRunner().invoke(main, ["diagnose", *map(str, arguments)])
+    return ran.exit_code, " ".join(ran.output.split()), ran.exception
+
+
 def test_diagnose_prints_what_is_fit_and_writes_a_new_file(tmp_path):
     path = recorded(*MISTAKES["a slip"]()).save(tmp_path / "run.nc")
     before = path.read_bytes()
-    new = str(tmp_path / "new.nc")
-    ran = CliRunner().invoke(main, ["diagnose", str(path), "--fix", "-o", new, "--strict"])
-    said = " ".join(ran.output.split())
-    assert ran.exit_code == 1
+    new = tmp_path / "new.nc"
+    code, said, _ = diagnose(path, "--fix", "-o", new, "--strict")
+    assert code == 1
     assert "Looked at and in order: inputs of the declared range" in said
     assert re.search(
         r"shifted by \+1 samples against the inputs in measurements (69|70)\d to 1(39|40)\d", said
     )
+    assert "repaired: readouts were realigned by +1 measurements" in said
     assert "no warning is left" in said
     assert path.read_bytes() == before
-    assert "realigned" in infocap.read(new).metadata["repairs"][0]
-    ran = CliRunner().invoke(main, ["diagnose", new, "--strict"])
-    assert (ran.exit_code, "Nothing wrong was found." in ran.output) == (0, True)
-    assert isinstance(
-        CliRunner().invoke(main, ["diagnose", new, "--fix"]).exception,
-        infocap.errors.ParameterError,
-    )
+    assert "realigned" in infocap.read(new).metadata["repairs"][0]["done"]
+    code, said, _ = diagnose(new, "--strict")
+    assert (code, "Nothing wrong was found." in said) == (0, True)
+
+
+def test_where_nothing_is_exact_no_file_is_written(tmp_path):
+    new = tmp_path / "new.nc"
+    clean = recorded(U, X).save(tmp_path / "clean.nc")
+    code, said, _ = diagnose(clean, "--fix", "-o", new, "--strict")
+    assert (code, new.exists()) == (0, False)
+    assert f"nothing was changed, and {new} was not written: nothing is wrong." in said
+    glitched = recorded(*MISTAKES["glitches"]()).save(tmp_path / "glitched.nc")
+    code, said, _ = diagnose(glitched, "--fix", "-o", new)
+    assert (code, new.exists()) == (0, False)
+    assert "no finding is exact (glitches)" in said
+    assert diagnose(glitched, "--fix", "-o", new, "--strict")[0] == 1
+
+
+def test_a_repair_replaces_a_file_only_if_told_and_never_the_one_that_was_read(tmp_path):
+    path = recorded(*MISTAKES["a slip"]()).save(tmp_path / "run.nc")
+    before = path.read_bytes()
+    other = recorded(U, X).save(tmp_path / "other.nc")
+    _, _, problem = diagnose(path, "--fix", "-o", other)
+    assert "there already" in str(problem)
+    assert "repairs" not in infocap.read(other).metadata
+    _, _, problem = diagnose(path, "--fix", "-o", path, "--force")
+    assert "stays as it is" in str(problem)
+    assert path.read_bytes() == before
+    assert diagnose(path, "--fix", "-o", other, "--force")[0] == 0
+    assert "repairs" in infocap.read(other).metadata
+    assert isinstance(diagnose(path, "--fix")[2], infocap.errors.ParameterError)
+    _, _, problem = diagnose(path, "--fix", "-o", tmp_path / "new.csv")
+    assert "'.csv' is not one of '.nc'" in str(problem)
 
 
 def test_readouts_of_another_design_are_refused(tmp_path):

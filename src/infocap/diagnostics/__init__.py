@@ -16,5 +16,6 @@ from ._checks import mistakes as mistakes
 from ._excerpt import MAX_ROWS as MAX_ROWS
 from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES
 from ._excerpt import N_LOW_FUNCTIONS as N_LOW_FUNCTIONS
+from ._values import CODES as CODES
 
 __all__ = ["CHECKS", "Case", "Check", "run_checks"]

@@ -80,7 +80,7 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
             f"({join_names(names)}; rows {numbers(excerpt.rows[rows])}): a code, zero or mean in place of numbers that "
             "are missing",
             cause="codes",
-            next_step="leave these rows out (infocap diagnose --fix)",
+            next_step="leave these rows out",
             in_short="codes among the readouts",
             capacity=capacity_of_rows(excerpt.residuals, len(rows)),
             rows=excerpt.rows[rows],

@@ -123,7 +123,7 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
             f"{len(rows) + 1} of {excerpt.n} rows hold the same readouts to the last digit, whatever their "
             f"inputs {where}: dark shots, or a code in place of numbers",
             cause="codes",
-            next_step="leave them out (infocap diagnose --fix)",
+            next_step="leave them out",
             in_short="rows without readouts",
             capacity=capacity,
             rows=sorted({*excerpt.rows[rows].tolist(), int(excerpt.rows[first[is_other][0]])}),

@@ -647,6 +647,9 @@ def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]
         if shift[start]:
             shifts.append([excerpt.first + start, excerpt.first + stop, int(shift[start])])
     throughout = bool(np.all(shift == shift[0]))
+    next_step = "check the trigger, then realign the rows (infocap diagnose --fix)"
+    if excerpt.of_sequence:
+        next_step = "check the trigger, then give the rows before and after as runs of their own"
     first_start, first_stop, first_lag = shifts[0]
     where = "throughout" if throughout else f"in measurements {first_start} to {first_stop - 1}"
     for start, stop, lag in shifts[1:4]:
@@ -655,7 +658,7 @@ def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]
         f"readouts look shifted by {first_lag:+d} samples against the inputs {where}: inputs of another "
         "measurement fit there, and their own do not",
         cause="shift" if throughout else "slip",
-        next_step="check the trigger, then realign the rows (infocap diagnose --fix)",
+        next_step=next_step,
         in_short="readouts shifted against the inputs",
         capacity=_capacity_of_shift(excerpt, shift),
         rows=excerpt.rows[shift != 0],

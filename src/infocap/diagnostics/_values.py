@@ -245,11 +245,13 @@ def counted_twice(s: Excerpt) -> Iterator[Check]:
         return
     rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
     copies = np.array_equal(x[once], x[again])
-    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
-    if copies:
+    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats` (infocap diagnose --fix)"
+    if copies and continuous:
+        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy (infocap diagnose --fix)"
+    elif copies:
         said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
     yield Check(
-        f"{len(again)} of {n} rows have the inputs of another row, {said} (infocap diagnose --fix).",
+        f"{len(again)} of {n} rows have the inputs of another row, {said}.",
         unreliable="rows counted twice",
         cause="stacked" if copies else "repeats", rows=rows[again].tolist(), first_rows=rows[once].tolist(),
     )  # fmt: skip
@@ -314,7 +316,7 @@ def stale(s: Excerpt) -> Iterator[Check]:
         who = "all channels" if len(bad) == s.x.shape[1] else join_names(names)
         yield Check(
             f"{len(rows)} of {s.n} measurements repeat the readout before to the last digit, though the inputs changed "
-            f"({who}; rows {numbers(s.rows[rows])}): a stale buffer; leave them out (infocap diagnose --fix).",
+            f"({who}; rows {numbers(s.rows[rows])}): a stale buffer; leave them out.",
             unreliable="stale readouts",
             cause="stale", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -343,10 +345,12 @@ def outlying(s: Excerpt) -> Iterator[Check]:
     rows = np.flatnonzero(coded.any(axis=1))
     if len(rows) and (known or (np.mean(coded, axis=0).max() <= RARE and _anywhere(s, rows))):
         names, value = s.names(odd[coded.any(axis=0)]), float(s.x[:, odd][coded][0])
+        said = "it lies far outside the others; leave these rows out"
+        if known:
+            said = "instruments write it for no number; set these cells to missing (infocap diagnose --fix)"
         yield Check(
-            f"{value:.6g}, {'which instruments write for no number' if known else 'far outside the others'}, "
-            f"in {np.sum(coded)} cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {join_names(names)}) "
-            "decides the answer; leave these rows out (infocap diagnose --fix).",
+            f"{value:.6g} in {np.sum(coded)} cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; "
+            f"{join_names(names)}) decides the answer: {said}.",
             unreliable="codes among the readouts",
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -425,7 +429,7 @@ def _glitched(s: Excerpt) -> Iterator[Check]:
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
             f"nine in ten and whatever their inputs (rows {numbers(s.rows[rows])}): glitched shots; look at them, "
-            "and leave them out (infocap diagnose --fix).",
+            "and leave out those that are no measurements.",
             unreliable="glitched rows",
             cause="glitches", rows=s.rows[rows].tolist(),
         )  # fmt: skip

@@ -13,6 +13,7 @@ from ._sweep import Sweep, sweep
 from ._choose import choose_basis as choose_basis
 from ._from_recording import arguments_of as arguments_of
 from ._provenance import provenance as provenance
+from ._repair import repair as repair
 
 __all__ = [
     "Calibration",

@@ -1,8 +1,7 @@
-"""diagnose: which checks of the data a data set passes, what is wrong with it, and its repair."""
+"""diagnose: which checks of the data a data set passes, and what is wrong with it."""
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,8 +27,6 @@ OTHER_CHECKS = {
 # Fraction of an input's spread by which the value that was recorded may differ from the value that
 # was planned.
 MAX_DEVIATION_FROM_PLAN = 0.02
-# Causes whose rows are left out to repair them.
-LEFT_OUT_CAUSES = ("missing", "codes", "glitches", "stale", "stacked", "gap")
 # Intervals that inputs are often scaled to; others are taken as the range that they fill.
 COMMON_INTERVALS = ((-1.0, 1.0), (0.0, 1.0))
 
@@ -48,6 +45,8 @@ class Diagnosis:
         The checks that found nothing.
     skipped
         The checks for which there are too few rows.
+    basis
+        What tells how the inputs are distributed; None where they were refused.
 
     Examples
     --------
@@ -62,6 +61,7 @@ class Diagnosis:
     checks: tuple[Check, ...]
     passed: tuple[str, ...]
     skipped: tuple[str, ...]
+    basis: ProductBasis | None = None
 
     def __repr__(self) -> str:
         lines = [str(self.recording)]
@@ -71,32 +71,39 @@ class Diagnosis:
         return "\n".join(lines)
 
     def repaired(self) -> Recording | None:
-        """Return the recording after one repair; None where there is nothing to repair.
+        """Return the recording with its exact findings repaired; None where nothing is exact.
 
-        Readouts are realigned; where that is not needed, second measurements become repeats;
-        otherwise rows with missing values, codes, glitches or stale readouts are left out. Missing
-        values go first. ``metadata["repairs"]`` tells what was done. Diagnose the outcome again:
-        one mistake may hide another.
+        One call repairs, in this order:
+
+        1. rows that are exact copies of others: one is kept;
+        2. rows with the inputs of others and readouts of their own: they become `repeats`, unless
+           an input was measured three times, because `repeats` hold one second measurement;
+        3. cells with an instrument's code: they become missing (NaN), and the rows stay;
+        4. a constant shift or slips of memoryless devices, if the realigned rows pass all tests.
+
+        No row is left out because it misfits: glitches, stale or foreign rows are named, and you
+        decide. Missing values stay missing. Nothing is moved where the order of the rows tells
+        nothing (a sorted file, a sweep). Copies and codes are facts in any order.
+
+        ``metadata["repairs"]`` has an entry for each repair: the findings, what was done, the
+        version, and which rows and cells, counted from 0 in the recording before that repair.
+
+        Examples
+        --------
+        >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+        >>> u = infocap.draw(basis, 1024, seed=1)
+        >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
+        >>> infocap.diagnose(u, x, basis).repaired() is None
+        True
+        >>> late = infocap.diagnose(u, np.roll(x, 3, axis=0), basis).repaired()
+        >>> late.metadata["repairs"][0]["shifts"]
+        [[0, 1024, 3]]
+        >>> np.array_equal(late.readouts, x[:1021])
+        True
         """
-        check_of = {str(check.found.get("cause")): check for check in self.checks}
-        recording = self.recording
-        shift = check_of.get("shift", check_of.get("slip"))
-        if shift is not None and "missing" not in check_of:
-            repaired, sentence = _realigned(recording, shift)
-        elif "repeats" in check_of and "missing" not in check_of:
-            repaired, sentence = _with_repeats(recording, check_of["repeats"])
-        else:
-            causes = [cause for cause in LEFT_OUT_CAUSES if cause in check_of]
-            rows_of_causes = [check_of[cause].found["rows"] for cause in causes]
-            rows = sorted(set().union(*rows_of_causes))
-            if not rows:
-                return None
-            kept_rows = np.delete(np.arange(len(recording.design_index)), rows)
-            repaired = _select_rows(recording, kept_rows)
-            numbers = ", ".join(map(str, rows))
-            sentence = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {numbers}"
-        repairs = [*recording.metadata.get("repairs", []), sentence]
-        return replace(repaired, metadata=recording.metadata | {"repairs": repairs})
+        from ._repair import repair
+
+        return repair(self).recording
 
 
 @answers_unknown_parameters
@@ -139,18 +146,19 @@ def diagnose(
             "`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording."
         )
     inputs = np.asarray(recording.inputs)
-    missing = _rows_with_missing_values(recording)
+    missing = rows_with_missing_values(recording)
     checks: list[Check] = []
     if len(missing):
         checks.append(
             Check(
-                f"missing values in {counted(len(missing), 'row')}; leave them out (infocap "
-                "diagnose --fix).",
+                f"missing values in {counted(len(missing), 'row')}; leave these rows out in the "
+                "estimation (nan_policy='omit', or --nan-policy omit).",
                 cause="missing",
                 rows=missing.tolist(),
             )
         )
     planned_basis = None
+    declared_basis = None
     if recording.plan.get("n_inputs") == inputs.shape[1]:
         planned_basis, _ = choose_basis((inputs.shape[0], inputs.shape[1]), recording.plan)
         checks += _deviations_from_plan(recording, planned_basis)
@@ -159,7 +167,7 @@ def diagnose(
         checks += _checks_of_data(recording, declared_basis)
     except DataError as problem:
         refusal = Check(str(problem), cause="refused")
-        return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS))
+        return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS), declared_basis)
 
     n_samples = len(recording.design_index) - len(missing)
     is_sequence = declared_basis.of_sequences
@@ -172,10 +180,11 @@ def diagnose(
         not_passed.add("inputs of the plan")
     left_out = {*not_passed, *skipped}
     passed = tuple(name for name in (*names, *OTHER_CHECKS) if name not in left_out)
-    return Diagnosis(recording, tuple(checks), passed, skipped)
+    return Diagnosis(recording, tuple(checks), passed, skipped, declared_basis)
 
 
-def _rows_with_missing_values(recording: Recording) -> Integers:
+def rows_with_missing_values(recording: Recording) -> Integers:
+    """Return the rows in which an input or a readout is missing."""
     inputs_finite = np.isfinite(np.asarray(recording.inputs)).all(axis=1)
     readouts_finite = np.isfinite(np.asarray(recording.readouts)).all(axis=1)
     return np.flatnonzero(~(inputs_finite & readouts_finite))
@@ -242,74 +251,3 @@ def _uniform_basis(u: Floats) -> ProductBasis:
         product_basis("legendre", 1, 0, domain=interval).families[0] for interval in intervals
     ]
     return product_basis(families, max_degree=0)
-
-
-def _select_rows(recording: Recording, rows: Integers) -> Recording:
-    """Return the recording with these rows alone."""
-    values_of_rows: dict[str, Any] = {}
-    for name in ("inputs", "readouts", "design_index", "time", "repeats", "extra"):
-        values = getattr(recording, name)
-        values_of_rows[name] = None if values is None else np.asarray(values)[rows]
-    return replace(recording, **values_of_rows)
-
-
-def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Return the recording with each readout at its input, and a sentence that says so.
-
-    Inputs that get no readout are left out.
-    """
-    n_rows = len(recording.design_index)
-    readouts = np.asarray(recording.readouts)
-    if recording.time is None:
-        order = np.arange(n_rows)
-    else:
-        order = np.argsort(np.asarray(recording.time), kind="stable")
-
-    # By how many measurements each readout came late, and the measurement that it belongs to.
-    shifts = check.found["shifts"]
-    delay = np.zeros(n_rows, dtype=int)
-    for start, stop, shift in shifts:
-        delay[start:stop] = shift
-    target = np.arange(n_rows) - delay
-    if check.found.get("reversed"):
-        target = n_rows - 1 - target
-    inside = (target >= 0) & (target < n_rows)
-
-    # Two readouts may belong to one measurement. The one that was not moved is kept, because it is
-    # written last.
-    realigned = readouts.copy()
-    has_readout = np.zeros(n_rows, dtype=bool)
-    for written in (inside & (delay != 0), inside & (delay == 0)):
-        realigned[order[target[written]]] = readouts[order[written]]
-        has_readout[target[written]] = True
-    rows = np.sort(order[has_readout])
-    sentence = (
-        f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}; "
-        f"left out without a readout of its own: {counted(n_rows - len(rows), 'row')}"
-    )
-    return _select_rows(replace(recording, readouts=realigned, repeats=None), rows), sentence
-
-
-def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
-    """Return the recording with second measurements as repeats, and a sentence that says so.
-
-    Of three measurements at an input, the third is left out.
-    """
-    first_rows = np.array(check.found["first_rows"])
-    rows = np.array(check.found["rows"])
-    readouts = np.asarray(recording.readouts)
-    dtype = np.result_type(readouts, np.float64)  # which can be complex, and holds NaN
-    if recording.repeats is None:
-        repeats = np.full(readouts.shape, np.nan, dtype=dtype)
-    else:
-        repeats = np.array(recording.repeats, dtype=dtype)
-    # The first row of each row is the one before it with the same inputs. For a third measurement
-    # this is the second one, which is itself among the rows.
-    is_second = ~np.isin(first_rows, rows)
-    repeats[first_rows[is_second]] = readouts[rows[is_second]]
-    other_rows = np.delete(np.arange(len(readouts)), rows)
-    sentence = (
-        f"{is_second.sum()} rows became repeats of the row with their inputs, "
-        f"{np.sum(~is_second)} were left out"
-    )
-    return _select_rows(replace(recording, repeats=repeats), other_rows), sentence

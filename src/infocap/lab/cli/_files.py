@@ -11,7 +11,7 @@ from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
 from ...recording import Recording
 from ...result import is_result, load_result
-from ...workflow import Diagnosis
+from ...workflow import Diagnosis, repair
 from ...workflow import compare as compare_results
 from ...workflow import diagnose as diagnose_recording
 from ._estimate import BasisOptions, InputOptions, basis_for
@@ -39,13 +39,10 @@ from ._terminal import (
     wrapped,
 )
 
-# One mistake may hide another, so repairs follow one after the other. Data with more mistakes are
-# not repaired safely.
-MAX_REPAIRS = 6
+# Files of this kind keep the record of a repair; a table keeps numbers alone.
+SUFFIX_WITH_METADATA = ".nc"
 # Names of channels that `infocap diagnose` lists.
 MAX_CHANNELS_LISTED = 6
-# Characters of the sentence about a repair, which may list many rows.
-MAX_REPAIR_LENGTH = 300
 
 
 @click.command("import")
@@ -98,9 +95,10 @@ def _preview(files: NamedInputFiles) -> None:
     "--max-delay", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20."
 )
 @click.option(
-    "--fix", is_flag=True, help="Repair what can be repaired safely, into the new file of --output."
+    "--fix", is_flag=True, help="Repair exact findings alone, into the new file of --output."
 )
-@click.option("-o", "--output", type=FILE, help="New file for the repaired recording, .nc or .csv")
+@click.option("-o", "--output", type=FILE, help="New file for the repaired recording, .nc")
+@FORCE
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def diagnose(
     files: NamedInputFiles,
@@ -109,15 +107,26 @@ def diagnose(
     *,
     fix: bool,
     output: Path | None,
+    force: bool,
     strict: bool,
 ) -> None:
-    """Look for mistakes in the data of FILES before any estimation."""
+    """Look for mistakes in the data of FILES before any estimation.
+
+    With --fix, exact copies of rows are left out, second measurements become repeats, cells with an
+    instrument's code become missing, and readouts that are shifted throughout or in parts are
+    realigned if they then pass all tests. No row is left out because it misfits. Where nothing is
+    exact, no file is written.
+    """
     if fix != (output is not None):
         raise ParameterError(
             "--fix and --output go together: what is repaired is written to a new file."
         )
     if output is not None:
-        refuse_existing(output, force=False)
+        refuse_existing(output, force, (SUFFIX_WITH_METADATA,))
+        if output.resolve() in {Path(file).resolve() for file in files.files}:
+            raise ParameterError(
+                f"{output} is the file that is diagnosed, which stays as it is; give another name."
+            )
     with warnings_in_checks():
         recording = files.read()
         basis = _declared_basis(recording, input_options, max_delay)
@@ -125,11 +134,7 @@ def diagnose(
     lines = _diagnosis_lines(files, diagnosis)
     say(lines, diagnosis.checks, [])
     if output is not None:
-        repaired = _repair(diagnosis, basis)
-        repaired.recording.save(output)
-        n_warnings = sum(map(is_warning, repaired.checks))
-        warnings_left = counted(n_warnings, "warning") if n_warnings else "no warning is"
-        echo(f"wrote {output}; {warnings_left} left")
+        _write_repaired(diagnosis, output)
     if strict and any(map(is_warning, diagnosis.checks)):
         exit_with_warnings()
 
@@ -165,17 +170,21 @@ def _list_under(title: str, sentences: Sequence[str]) -> list[str]:
     return [f"\n{title}:", *(wrapped(f"  {sentence}") for sentence in sentences)]
 
 
-def _repair(diagnosis: Diagnosis, basis: ProductBasis | None) -> Diagnosis:
-    """Repair one mistake after the other, print each repair, and return the last diagnosis."""
-    for _ in range(MAX_REPAIRS):
-        repaired = diagnosis.repaired()
-        if repaired is None:
-            break
-        latest_repair = repaired.metadata["repairs"][-1]
-        echo(wrapped(f"repaired: {latest_repair:.{MAX_REPAIR_LENGTH}}"))
-        with warnings_in_checks():
-            diagnosis = diagnose_recording(repaired, basis=basis)
-    return diagnosis
+def _write_repaired(diagnosis: Diagnosis, output: Path) -> None:
+    """Repair what is exact into a new file, and say what was done and what was not."""
+    with warnings_in_checks():
+        outcome = repair(diagnosis)
+    if outcome.recording is None:
+        echo(wrapped(f"nothing was changed, and {output} was not written: {outcome.reason}."))
+        return
+    for done in outcome.done:
+        echo(wrapped(f"repaired: {done}"))
+    for refusal in outcome.refusals:
+        echo(wrapped(f"not repaired: {refusal}"))
+    outcome.recording.save(output)
+    n_warnings = sum(map(is_warning, outcome.diagnosis.checks))
+    warnings_left = counted(n_warnings, "warning") if n_warnings else "no warning is"
+    echo(f"wrote {output}; {warnings_left} left")
 
 
 @click.command()
