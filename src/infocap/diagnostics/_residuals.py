@@ -91,8 +91,9 @@ class UsualRange:
         """Return readouts in widths of their usual range, extreme values cut."""
         n = len(x)
         # The difference is taken in double precision, because a channel may have a large offset.
-        channels = (x - self.middle[:n]).astype(np.float32)
-        channels *= self.inverse_width[:n]
+        with np.errstate(over="ignore"):  # codes are very large; they end at the limits
+            channels = (x - self.middle[:n]).astype(np.float32)
+            channels *= self.inverse_width[:n]
         np.maximum(channels, self.lowest[:n], out=channels)
         np.minimum(channels, self.highest[:n], out=channels)
         return channels
