@@ -379,3 +379,56 @@ def test_a_noisy_part_of_a_long_run_is_named_by_its_measurements():
     ((start, stop),) = check.found["stretches"]
     assert abs(start - 20_000) < 700
     assert abs(stop - 30_000) < 700
+
+
+def test_a_gain_that_drifts_along_a_file_is_seen_in_the_parts_that_are_read(tmp_path):
+    n = 50_000
+    u = infocap.draw(BASIS, n, design="random", seed=1)
+    gain = 1 + 0.3 * np.linspace(0, 1, n)[:, None]
+    for name, x, expected in (
+        ("steady", SYSTEM(u, seed=1), []),
+        ("drift", gain * SYSTEM(u, seed=1), ["response"]),
+    ):
+        np.save(tmp_path / f"{name}.npy", x)
+        np.save(tmp_path / "u.npy", u)
+        on_disk = [np.load(tmp_path / f"{file}.npy", mmap_mode="r") for file in ("u", name)]
+        result = infocap.estimate(*on_disk, BASIS, method="raw")
+        assert [check.found["cause"] for check in result.warnings] == expected
+
+
+def test_slow_states_of_a_device_with_memory_are_no_drift():
+    memory = infocap.delayed_basis("legendre", max_delay={1: 10})
+    generator = np.random.default_rng(3)
+    u = generator.uniform(-1, 1, (4000, 1))
+    past = np.stack([np.roll(u[:, 0], delay) for delay in range(6)], axis=1)
+    fast = past @ generator.standard_normal((6, 8))
+    slow = np.cumsum(generator.standard_normal((4000, 8)), axis=0)
+    slow *= np.linspace(0.002, 0.004, 8)
+    x = fast + slow + 0.01 * generator.standard_normal((4000, 8))
+    recording = infocap.Recording(u, x, np.arange(4000))
+    assert [check.kind for check in infocap.diagnose(recording, basis=memory).checks] == ["note"]
+    moved_together = x + 1.5 * np.linspace(0, 1, 4000)[:, None]
+    recording = infocap.Recording(u, moved_together, np.arange(4000))
+    (check,) = infocap.diagnose(recording, basis=memory).checks
+    assert (check.kind, check.found["cause"]) == ("warning", "drift")
+
+
+def test_a_polarity_that_flips_is_seen_in_a_device_with_memory():
+    memory = infocap.delayed_basis("legendre", max_delay={1: 10, 2: 4})
+    device = infocap.systems.EchoState(n_nodes=10, seed=1)
+    u = infocap.draw(memory, 3000, seed=1)
+    x = device(u)
+    flipped = np.where(np.arange(3000)[:, None] < 1500, x, -x)
+    recording = infocap.Recording(u, flipped, np.arange(3000))
+    first = infocap.diagnose(recording, basis=memory).checks[0]
+    assert (first.kind, first.found["cause"]) == ("warning", "response")
+
+
+@pytest.mark.parametrize("first_row", [0, 5])
+def test_batches_are_found_wherever_the_first_one_begins(first_row):
+    x = X.copy()
+    for start in range(0, N, 32):
+        x[start : start + 32] -= x[start : start + 32].mean(axis=0)
+    found = infocap.diagnose(recorded(U[first_row:], x[first_row:]), basis=BASIS)
+    assert found.checks[0].found["cause"] == "batches"
+    assert found.checks[0].found["period"] == 32

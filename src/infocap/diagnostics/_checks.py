@@ -116,6 +116,7 @@ def mistakes(
     with np.errstate(under="ignore"):
         fit = None
         if has_overview:
+            # Of many rows those of the overview are fitted, and the fit serves for all.
             fit = fit_readouts(prepare(samples, statistics, excerpts[-1], share))
 
         def look_at(rows: ExcerptRows) -> list[Check]:

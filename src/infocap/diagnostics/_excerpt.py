@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import NormalDist
@@ -14,7 +14,7 @@ import numpy as np
 from .._arrays import take_rows, to_library_of, to_numpy
 from .._formatting import join_names
 from ..basis import ProductBasis, lowest_degrees
-from ..samples import ColumnStatistics, Samples
+from ..samples import ColumnStatistics, Samples, Table
 from ..typing import Floats, Integers
 from ._residuals import (
     Fit,
@@ -30,6 +30,8 @@ MAX_EXCERPTS = 128
 # The same for data in files, which are read once more for the checks.
 MAX_ROWS_FROM_FILES = 1536
 MAX_EXCERPTS_FROM_FILES = 4
+# Stretches of consecutive rows that are read one by one; more are read together.
+MAX_STRETCHES = 8
 # Bytes of readouts in one excerpt: of very many channels fewer rows are looked at.
 MAX_EXCERPT_BYTES = 32_000_000
 # Channels that are fetched from a device, which takes longer than what is done with them.
@@ -70,6 +72,7 @@ class ExcerptRows:
     positions: Integers  # how many rows of the data set were measured before each of them
     rows: Integers  # their places among the samples
     is_overview: bool = False  # parts from all over the data set, not one after the other
+    data: tuple[Floats, Floats] | None = None  # inputs and readouts, where they have been read
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +252,28 @@ def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
     if len(excerpts) > max_excerpts:
         chosen = np.linspace(0, len(excerpts) - 1, max_excerpts).round().astype(int)
         excerpts = [excerpts[k] for k in chosen]
-    has_overview = on_host and n_rows > longest and samples.runs is None and not samples.history
-    if has_overview:
-        positions = _positions_of_overview(n_rows, longest)
+    is_one_run = samples.runs is None and not samples.history
+    if n_rows > longest and is_one_run and not samples.x.on_device:
+        if on_host:
+            positions = _positions_of_overview(n_rows, longest)
+        else:
+            # Rows far apart take long to read from a file, so those of the excerpts serve.
+            positions = np.concatenate([excerpt.positions for excerpt in excerpts])
         excerpts.append(ExcerptRows(positions, order[positions], is_overview=True))
+        if not on_host:
+            excerpts = _with_data(samples, excerpts)
     return excerpts
+
+
+def _with_data(samples: Samples, excerpts: list[ExcerptRows]) -> list[ExcerptRows]:
+    """Return the excerpts with their data, which are read once for them and for the overview of all."""
+    *parts, overview = excerpts
+    u, x = _read(samples, overview.rows, samples.channels)
+    stops = np.cumsum([len(part.rows) for part in parts]).tolist()
+    with_data = []
+    for part, start, stop in zip(parts, [0, *stops], stops, strict=False):
+        with_data.append(replace(part, data=(u[start:stop], x[start:stop])))
+    return [*with_data, replace(overview, data=(u, x))]
 
 
 def _positions_of_overview(n_rows: int, n_chosen: int) -> Integers:
@@ -276,7 +296,7 @@ def prepare(
         step = -(-len(samples.channels) // MAX_CHANNELS_FROM_DEVICE)
     channels = samples.channels[::step]
     scale = np.broadcast_to(samples.scale, samples.channels.shape)[::step]
-    u, x = _read(samples, chosen.rows, channels)
+    u, x = chosen.data or _read(samples, chosen.rows, channels)
     if np.any(scale != 1):
         x = x * scale
     low = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
@@ -310,28 +330,35 @@ def prepare(
 
 def _read(samples: Samples, rows: Integers, channels: Integers) -> tuple[Floats, Floats]:
     """Return inputs and readouts of some rows; only channels that are looked at."""
-    is_consecutive = bool(np.all(np.diff(rows) == 1))
-    if is_consecutive:
-        start = int(rows[0])
-        stop = start + len(rows)
-        x = samples.x.read(start, stop)
-        if samples.x.on_device and len(channels) < x.shape[1]:  # fewer numbers to fetch
-            x = take_rows(x.T, to_library_of(channels, x)).T
-        x = to_numpy(x)
+    stretches = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
+    x = _rows_of(samples.x, stretches, channels)
+    if not samples.basis.of_sequences:
+        return _rows_of(samples.u, stretches, np.arange(samples.u.shape[1])), x
+    # The inputs have more rows than the readouts, and perhaps a column of slow time.
+    n_runs_begun = np.ones(len(rows), dtype=int)
+    if samples.runs is not None:
+        n_runs_begun = np.searchsorted(samples.runs, rows, side="right")
+    u = samples.u.read_rows(rows + samples.history * n_runs_begun)
+    return u[:, : samples.basis.n_inputs], x
+
+
+def _rows_of(table: Table, stretches: list[Integers], columns: Integers) -> Floats:
+    """Return some columns of rows, which are given in stretches of consecutive ones."""
+    if len(stretches) > MAX_STRETCHES:
+        values = table.read_rows(np.concatenate(stretches))
+    elif len(stretches) > 1:
+        values = np.concatenate([_slice_of(table, rows, columns) for rows in stretches])
     else:
-        x = samples.x.read_rows(rows)
-    if samples.basis.of_sequences:
-        # The inputs have more rows than the readouts, and perhaps a column of slow time.
-        n_runs_begun = np.ones(len(rows), dtype=int)
-        if samples.runs is not None:
-            n_runs_begun = np.searchsorted(samples.runs, rows, side="right")
-        u = samples.u.read_rows(rows + samples.history * n_runs_begun)
-        u = u[:, : samples.basis.n_inputs]
-    elif is_consecutive:
-        u = to_numpy(samples.u.read(start, stop))
-    else:
-        u = samples.u.read_rows(rows)
-    return u, x if len(channels) == x.shape[1] else x[:, channels]
+        values = _slice_of(table, stretches[0], columns)
+    return values if len(columns) == values.shape[1] else values[:, columns]
+
+
+def _slice_of(table: Table, rows: Integers, columns: Integers) -> Floats:
+    """Return consecutive rows; of a table on a device only the columns, which are fewer numbers."""
+    values = table.read(int(rows[0]), int(rows[-1]) + 1)
+    if table.on_device and len(columns) < values.shape[1]:
+        values = take_rows(values.T, to_library_of(columns, values)).T
+    return to_numpy(values)
 
 
 def _coordinates(x: Floats, y: Floats, generator: np.random.Generator) -> dict[str, Any]:

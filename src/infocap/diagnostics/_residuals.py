@@ -40,6 +40,8 @@ MIN_RELATIVE_VARIANCE = 1e-10
 # Values of functions of one input end here: those of inputs in another unit have no squares in
 # single precision.
 MAX_FACTOR = 1e4
+# Rows for each component of the readouts that is kept.
+MIN_ROWS_PER_COMPONENT = 4
 # Rounds of Huber's fit. In each, residuals beyond so many robust standard deviations count as that.
 N_HUBER_ROUNDS = 2
 HUBER_LIMIT = 2.5
@@ -344,10 +346,22 @@ def _usual_range(excerpt: Excerpt) -> UsualRange:
 
 
 def _whitening(channels: Floats) -> Floats:
-    """Return the matrix that makes the channels uncorrelated, the largest component first."""
-    gram = (channels.T @ channels).astype(float) / len(channels)
-    variance, vectors = np.linalg.eigh(gram)
+    """Return the matrix that makes the channels uncorrelated, the largest component first.
+
+    Of many channels in few rows the largest components are kept, so many that each has several
+    rows: any function would be seen in more of them by chance.
+    """
+    n_rows, n_channels = channels.shape
+    if n_channels <= n_rows:
+        gram = (channels.T @ channels).astype(float) / n_rows
+        variance, vectors = np.linalg.eigh(gram)
+    else:
+        gram = (channels @ channels.T).astype(float) / n_rows
+        variance, rows = np.linalg.eigh(gram)
+        length = np.sqrt(np.maximum(variance, np.finfo(float).tiny) * n_rows)
+        vectors = channels.T @ (rows / length)
     kept = variance > MIN_RELATIVE_VARIANCE * variance[-1]
+    kept[: -max(n_rows // MIN_ROWS_PER_COMPONENT, 1)] = False
     whitening = vectors[:, kept] / np.sqrt(variance[kept])
     return np.ascontiguousarray(whitening[:, ::-1]).astype(np.float32)
 
