@@ -461,13 +461,13 @@ DEVICES = {
     device.name: device
     for device in (
         Device("tanh units", legendre(2, 14), tanh_units, 4096, 5),
-        Device("interferometers", legendre(3, 7), interferometers, 8000, 3, held_out=True),
+        Device("interferometers", legendre(3, 7), interferometers, 8000, 3),
         Device("two layers", legendre(4, 5), two_layers, 2048, 62),
         Device("volts", legendre(1, 12, domain=(0, 5)), volts, 1024, 8),
         Device("ring resonators", legendre(2, 10), ring_resonators, 2048, 21),
-        Device("memristors", legendre(3, 5, domain=(0, 1)), memristors, 2000, 22, held_out=True),
+        Device("memristors", legendre(3, 5, domain=(0, 1)), memristors, 2000, 22),
         Device("camera", legendre(2, 10), camera, 3000, 23),
-        Device("photon counts", legendre(3, 6), photon_counts, 4096, 24, held_out=True),
+        Device("photon counts", legendre(3, 6), photon_counts, 4096, 24),
         Device("amplifiers", infocap.product_basis("hermite", 3, 3), amplifiers, 4096, 25),
         Device(
             "phase modulators",
@@ -475,15 +475,14 @@ DEVICES = {
             phase_modulators,
             1500,
             26,
-            held_out=True,
         ),
         Device("microphones", legendre(2, 6), microphones, 5000, 27),
         Device("qubits", legendre(2, 8), qubits, 3000, 28),
         Device("echo state", delayed(1), echo_state, 4000, 41),
-        Device("delay-coupled", delayed(1), delay_coupled, 3000, 42, held_out=True),
+        Device("delay-coupled", delayed(1), delay_coupled, 3000, 42),
         Device("leaky, quantised", delayed(1, domain=(0, 1)), leaky_quantised, 4000, 43),
         Device("nonlinear delay line", delayed(1), nonlinear_delay_line, 2500, 44),
         Device("oscillators", delayed(2), oscillators, 5000, 45),
-        Device("diode filters", delayed(1), diode_filters, 3000, 46, held_out=True),
+        Device("diode filters", delayed(1), diode_filters, 3000, 46),
     )
 }

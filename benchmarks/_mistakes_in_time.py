@@ -15,7 +15,7 @@ def gain_changed(run: Run, start: float, stop: float, factor: float) -> Data:
     return run.u, changed(run.x, rows, factor * run.x[rows])
 
 
-@kind("gain changes by 5 % in the middle", "response", "drift", "gain steps", held_out=True)
+@kind("gain changes by 5 % in the middle", "response", "drift", "gain steps")
 def gain_changes_a_little(run: Run) -> Data:
     return gain_changed(run, 0.5, 1, 1.05)
 
@@ -30,7 +30,7 @@ def range_switched_by_two(run: Run) -> Data:
     return gain_changed(run, 0.35, 0.8, 2)
 
 
-@kind("gain range x10 for a tenth", "response", "drift", "gain steps", "units", held_out=True)
+@kind("gain range x10 for a tenth", "response", "drift", "gain steps", "units")
 def range_switched_by_ten(run: Run) -> Data:
     return gain_changed(run, 0.3, 0.4, 10)
 
@@ -48,7 +48,7 @@ def gain_of_some_channels_drifts(run: Run) -> Data:
     return run.u, middle + gain * (run.x - middle)
 
 
-@kind("polarity flipped halfway", "response", held_out=True)
+@kind("polarity flipped halfway", "response")
 def polarity_flipped(run: Run) -> Data:
     sent = 2 * run.input_middle - run.u
     return run.u, changed(run.measure(sent), run.rows(0, 0.5), run.x[run.rows(0, 0.5)])
@@ -68,7 +68,7 @@ def plugs_moved(run: Run) -> Data:
     return run.u, changed(run.x, rows, np.roll(run.x, 1, axis=1)[rows])
 
 
-@kind("two inputs exchanged halfway", "response", "swapped rows", min_inputs=2, held_out=True)
+@kind("two inputs exchanged halfway", "response", "swapped rows", min_inputs=2)
 def inputs_exchanged(run: Run) -> Data:
     rows = run.rows(0.5, 1)
     return run.u, changed(run.x, rows, run.measure(run.u[:, ::-1])[rows])
@@ -86,7 +86,7 @@ def mode_hop(run: Run) -> Data:
     return run.u, changed(run.x, rows, run.measure(run.u, 3 * SIMILAR)[rows])
 
 
-@kind("device exchanged for a similar one", "response", "drift", held_out=True)
+@kind("device exchanged for a similar one", "response", "drift")
 def device_exchanged(run: Run) -> Data:
     rows = run.rows(0.55, 1)
     return run.u, changed(run.x, rows, run.measure(run.u, 2 * SIMILAR)[rows])
@@ -104,7 +104,7 @@ def devices_take_turns(run: Run) -> Data:
     return run.u, changed(run.x, rows, run.measure(run.u, 2 * SIMILAR)[rows])
 
 
-@kind("a device ages", "response", "drift", held_out=True)
+@kind("a device ages", "response", "drift")
 def device_ages(run: Run) -> Data:
     share = run.time()
     return run.u, (1 - share) * run.x + share * run.measure(run.u, 2 * SIMILAR)
@@ -124,7 +124,7 @@ def source_dimmed(run: Run) -> Data:
     return run.u, changed(run.x, rows, run.measure(sent)[rows])
 
 
-@kind("inputs scaled wrongly from a row on", "response", "domain", "shape of inputs", held_out=True)
+@kind("inputs scaled wrongly from a row on", "response", "domain", "shape of inputs")
 def inputs_scaled_wrongly(run: Run) -> Data:
     rows = run.rows(0.65, 1)
     scaled = run.input_middle + 0.75 * (run.u - run.input_middle)
@@ -145,7 +145,7 @@ def linear_drift(run: Run) -> Data:
     return run.u, run.x + run.spread.mean() * run.time()
 
 
-@kind("warm-up transient", "drift", "response", "noise", with_memory=("washout",), held_out=True)
+@kind("warm-up transient", "drift", "response", "noise", with_memory=("washout",))
 def warm_up_transient(run: Run) -> Data:
     size = run.generator.standard_normal(run.n_channels)
     return run.u, run.x + 4 * run.spread * size * np.exp(-run.time() / 0.04)
@@ -172,7 +172,6 @@ def baseline_jumps(run: Run) -> Data:
     "response",
     with_memory=("shuffled", "inputs depend"),
     traceless=True,
-    held_out=True,
     devices=MEMORYLESS,
 )
 def drift_then_sorted(run: Run) -> Data:
@@ -196,7 +195,7 @@ def noisy_fifth(run: Run) -> Data:
     return run.u, changed(run.x, rows, (run.x + run.noise(0.7))[rows])
 
 
-@kind("noise grows", "noise", held_out=True)
+@kind("noise grows", "noise")
 def noise_grows(run: Run) -> Data:
     return run.u, run.x + run.noise(0.6) * run.time() ** 2
 
@@ -221,7 +220,7 @@ def hum_of_one_percent(run: Run) -> Data:
     return run.u, run.x + run.x.std() * hum(run, 0.01, 0.0517)
 
 
-@kind("hum of 30 %", "period", held_out=True)
+@kind("hum of 30 %", "period")
 def strong_hum(run: Run) -> Data:
     return run.u, run.x + run.spread * hum(run, 0.3, 0.1321)
 
@@ -239,7 +238,7 @@ def ripple_of_the_gain(run: Run) -> Data:
     return run.u, middle + (1 + ripple) * (run.x - middle)
 
 
-@kind("batches z-scored", "batches", "period", held_out=True)
+@kind("batches z-scored", "batches", "period")
 def batches_z_scored(run: Run) -> Data:
     x = run.x.copy()
     for start in range(0, run.n, 32):
@@ -265,7 +264,7 @@ def source_off(run: Run) -> Data:
     return run.u, run.measure(sent)
 
 
-@kind("source drops out, 8 % of the rows", "gap", "other inputs", "glitches", held_out=True)
+@kind("source drops out, 8 % of the rows", "gap", "other inputs", "glitches")
 def source_drops_out(run: Run) -> Data:
     return run.u, run.measure(changed(run.u, run.some(0.08), run.input_middle))
 
@@ -292,7 +291,6 @@ def channel_frozen(run: Run) -> Data:
     "gap",
     "response",
     min_channels=4,
-    held_out=True,
 )
 def channels_frozen_at_the_end(run: Run) -> Data:
     x = run.x.copy()
@@ -317,7 +315,7 @@ def counter(run: Run) -> Data:
     return run.u, np.column_stack([run.x, np.arange(run.n)])
 
 
-@kind("a temperature", "clock", "drift", held_out=True)
+@kind("a temperature", "clock", "drift")
 def temperature(run: Run) -> Data:
     celsius = 20 + 0.01 * np.cumsum(run.generator.standard_normal(run.n))
     return run.u, np.column_stack([run.x, celsius])

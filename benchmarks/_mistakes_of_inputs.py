@@ -18,7 +18,7 @@ def scaled(run: Run, factor: float) -> Array:
     return run.input_middle + factor * (run.u - run.input_middle)
 
 
-@kind("inputs with a gain of 0.92", "domain", "shape of inputs", held_out=True)
+@kind("inputs with a gain of 0.92", "domain", "shape of inputs")
 def inputs_with_a_gain(run: Run) -> Data:
     return scaled(run, 0.92), run.x
 
@@ -33,7 +33,7 @@ def inputs_in_another_unit(run: Run) -> Data:
     return 1000 * run.u, run.x
 
 
-@kind("inputs with an offset", "domain", "shape of inputs", held_out=True)
+@kind("inputs with an offset", "domain", "shape of inputs")
 def inputs_with_an_offset(run: Run) -> Data:
     low, high = run.input_range
     return scaled(run, 0.95) + 0.02 * (high - low), run.x
@@ -54,7 +54,7 @@ def normal_inputs(run: Run) -> Data:
     return u, run.measure(u)
 
 
-@kind("correlated inputs", "correlated inputs", min_inputs=2, held_out=True)
+@kind("correlated inputs", "correlated inputs", min_inputs=2)
 def correlated_inputs(run: Run) -> Data:
     copied = run.some(0.3)
     u = run.u.copy()
@@ -76,7 +76,7 @@ def source_not_connected(run: Run) -> Data:
     return run.u, run.measure(u)
 
 
-@kind("all sources not connected", "nothing", "no effect", held_out=True)
+@kind("all sources not connected", "nothing", "no effect")
 def all_sources_not_connected(run: Run) -> Data:
     return run.u, run.measure(np.full_like(run.u, run.input_middle))
 
@@ -97,7 +97,7 @@ def inputs_swept_with_memory(run: Run) -> Data:
 # Others were sent than were written down.
 
 
-@kind("source clipped", "other inputs", "clipped", debatable=True, held_out=True)
+@kind("source clipped", "other inputs", "clipped", debatable=True)
 def source_clipped(run: Run) -> Data:
     low, high = run.input_range
     margin = 0.12 * (high - low)
@@ -129,7 +129,7 @@ def inputs_written_down_with_dropouts(run: Run) -> Data:
     return u, run.x
 
 
-@kind("a dead spot of the source", "gap", "other inputs", "glitches", held_out=True)
+@kind("a dead spot of the source", "gap", "other inputs", "glitches")
 def dead_spot_of_the_source(run: Run) -> Data:
     """Where the value of the first input ends in certain digits, the source sends its middle."""
     digits = np.floor(run.u[:, 0] * 1e4).astype(int) % 16
@@ -156,7 +156,6 @@ def nonlinear_amplifier(run: Run) -> Data:
     "foreign rows",
     "gap",
     "other inputs",
-    held_out=True,
 )
 def foreign_inputs(run: Run) -> Data:
     rows = run.some(0.04)

@@ -26,7 +26,7 @@ def strong_memory(run: Run) -> Data:
     return with_earlier_inputs(run, 0.3)
 
 
-@kind("echo-state network", "memory", devices=MEMORYLESS, held_out=True)
+@kind("echo-state network", "memory", devices=MEMORYLESS)
 def echo_state_network(run: Run) -> Data:
     generator = np.random.default_rng(1)
     recurrent = generator.standard_normal((30, 30)) * 0.9 / np.sqrt(30)
@@ -50,7 +50,7 @@ def slow_lock_in(run: Run) -> Data:
     return run.u, 0.8 * run.x + 0.2 * before(run.x)
 
 
-@kind("Sobol order and memory", "order of inputs", "memory", devices=MEMORYLESS, held_out=True)
+@kind("Sobol order and memory", "order of inputs", "memory", devices=MEMORYLESS)
 def sobol_order_and_memory(run: Run) -> Data:
     points = qmc.Sobol(run.n_inputs, rng=1).random(run.n)
     u = run.device.inputs_at(np.clip(points, 1e-6, 1 - 1e-6))
@@ -68,7 +68,7 @@ def ac_coupling(run: Run) -> Data:
     return run.u, run.x - low
 
 
-@kind("differences stored", "memory", devices=MEMORYLESS, held_out=True)
+@kind("differences stored", "memory", devices=MEMORYLESS)
 def differences_stored(run: Run) -> Data:
     return run.u, run.x - before(run.x)
 
@@ -89,7 +89,7 @@ def later_inputs_leak_in(run: Run) -> Data:
     return run.u, run.measure(run.u + 0.3 * (after(run.u) - run.input_middle))
 
 
-@kind("30 % of the shot after", "later inputs", held_out=True)
+@kind("30 % of the shot after", "later inputs")
 def shot_after(run: Run) -> Data:
     return run.u, 0.7 * run.x + 0.3 * after(run.x)
 
@@ -104,7 +104,7 @@ def median_of_three_rows(run: Run) -> Data:
     return run.u, np.median([before(run.x), run.x, after(run.x)], axis=0)
 
 
-@kind("smoothed by seven rows", "neighbours", "memory", "later inputs", held_out=True)
+@kind("smoothed by seven rows", "neighbours", "memory", "later inputs")
 def smoothed(run: Run) -> Data:
     return run.u, sum(after(run.x, lag) for lag in range(-3, 4)) / 7
 
@@ -127,7 +127,7 @@ def slip_in_a_tenth_of_the_run(run: Run) -> Data:
     return slipped(run, 0.37, 0.47, 1)
 
 
-@kind("slip of two", "shift", "slip", with_memory=("response",), held_out=True)
+@kind("slip of two", "shift", "slip", with_memory=("response",))
 def slip_of_two(run: Run) -> Data:
     return slipped(run, 0.27, 0.73, 2)
 
@@ -142,7 +142,7 @@ def rows_reversed(run: Run) -> Data:
     return run.u, run.x[::-1].copy()
 
 
-@kind("file begins in its middle", "shift", "nothing", "swapped rows", held_out=True)
+@kind("file begins in its middle", "shift", "nothing", "swapped rows")
 def file_begins_in_its_middle(run: Run) -> Data:
     return run.u, before(run.x, run.n // 2)
 
@@ -163,7 +163,7 @@ def trigger_lost_near_the_end(run: Run) -> Data:
     return with_lost_triggers(run, np.array([int(0.85 * run.n)]))
 
 
-@kind("every 200th trigger lost", "slip", "shift", "nothing", held_out=True)
+@kind("every 200th trigger lost", "slip", "shift", "nothing")
 def every_200th_trigger_lost(run: Run) -> Data:
     return with_lost_triggers(run, np.arange(100, run.n, 200))
 
@@ -188,7 +188,7 @@ def blocks_exchanged(run: Run) -> Data:
     return run.u, run.x[order]
 
 
-@kind("half the channels late", "late channels", devices=MEMORYLESS, min_channels=2, held_out=True)
+@kind("half the channels late", "late channels", devices=MEMORYLESS, min_channels=2)
 def half_the_channels_late(run: Run) -> Data:
     x = run.x.copy()
     x[:, 1::2] = before(x[:, 1::2])
@@ -221,7 +221,6 @@ def sent_with_one_input_shifted(run: Run, lag: int) -> Data:
     "shift",
     devices=MEMORYLESS,
     min_inputs=2,
-    held_out=True,
 )
 def one_source_late(run: Run) -> Data:
     return sent_with_one_input_shifted(run, 1)
@@ -242,7 +241,7 @@ def input_shuffled(run: Run) -> Data:
 # Rows in another order than those of the other file.
 
 
-@kind("inputs of another seed", "nothing", held_out=True)
+@kind("inputs of another seed", "nothing")
 def inputs_of_another_seed(run: Run) -> Data:
     return run.fresh_inputs(), run.x
 
@@ -270,7 +269,6 @@ def inputs_sorted(run: Run) -> Data:
     "shift",
     "swapped rows",
     with_memory=("shuffled",),
-    held_out=True,
 )
 def files_in_the_order_of_their_names(run: Run) -> Data:
     return run.u, run.x[sorted(range(run.n), key=str)]
@@ -300,7 +298,7 @@ def neighbours_exchanged(run: Run) -> Data:
 # Rows from elsewhere.
 
 
-@kind("rows of another table, 4 %", "foreign rows", "gap", held_out=True)
+@kind("rows of another table, 4 %", "foreign rows", "gap")
 def rows_of_another_table(run: Run) -> Data:
     rows = run.some(0.04)
     return run.u, changed(run.x, rows, run.measure(run.fresh_inputs())[rows])
@@ -318,7 +316,7 @@ def rows_of_another_device(run: Run) -> Data:
     return run.u, changed(run.x, rows, run.measure(run.u, OTHER)[rows])
 
 
-@kind("gaps filled with copies, 5 %", "copied rows", "foreign rows", "gap", held_out=True)
+@kind("gaps filled with copies, 5 %", "copied rows", "foreign rows", "gap")
 def gaps_filled_with_copies(run: Run) -> Data:
     rows = np.flatnonzero(run.some(0.05))
     return run.u, changed(run.x, rows, run.x[run.generator.integers(0, run.n, len(rows))])
@@ -343,7 +341,7 @@ def stale(run: Run, share: float) -> Data:
     return run.u, x
 
 
-@kind("stale buffer, 5 %", "stale", "copied rows", held_out=True)
+@kind("stale buffer, 5 %", "stale", "copied rows")
 def stale_buffer(run: Run) -> Data:
     return stale(run, 0.05)
 
@@ -361,7 +359,7 @@ def held_for_two_rows(run: Run) -> Data:
 # Rows that count twice.
 
 
-@kind("data stacked twice", "stacked", "copied rows", held_out=True)
+@kind("data stacked twice", "stacked", "copied rows")
 def stacked_twice(run: Run) -> Data:
     return np.vstack([run.u, run.u]), np.vstack([run.x, run.x])
 
@@ -377,7 +375,7 @@ def fifth_of_the_rows_twice(run: Run) -> Data:
     return run.u[rows], run.x[rows]
 
 
-@kind("few rows", "few samples", held_out=True)
+@kind("few rows", "few samples")
 def few_rows(run: Run) -> Data:
     n = max(3 * run.n_channels, 4 * run.device.basis.memory)
     return run.u[:n], run.x[:n]

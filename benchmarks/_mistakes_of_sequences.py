@@ -15,7 +15,7 @@ def one_row_early(run: Run) -> Data:
     return run.u, after(run.x)
 
 
-@kind("readouts three rows early", "later inputs", "shift", devices=WITH_MEMORY, held_out=True)
+@kind("readouts three rows early", "later inputs", "shift", devices=WITH_MEMORY)
 def three_rows_early(run: Run) -> Data:
     return run.u, after(run.x, 3)
 
@@ -41,7 +41,7 @@ def rows_shuffled(run: Run) -> Data:
     return in_order(run, run.generator.permutation(run.n))
 
 
-@kind("blocks of eight rows shuffled", "shuffled", devices=WITH_MEMORY, held_out=True)
+@kind("blocks of eight rows shuffled", "shuffled", devices=WITH_MEMORY)
 def blocks_shuffled(run: Run) -> Data:
     blocks = run.generator.permutation(-(-run.n // 8))
     order = (8 * blocks[:, None] + np.arange(8)).ravel()
@@ -68,7 +68,7 @@ def some_rows_out_of_order(run: Run) -> Data:
     return in_order(run, order)
 
 
-@kind("two runs interleaved", "interleaved", "shuffled", devices=WITH_MEMORY, held_out=True)
+@kind("two runs interleaved", "interleaved", "shuffled", devices=WITH_MEMORY)
 def runs_interleaved(run: Run) -> Data:
     first, second = np.array_split(np.arange(run.n // 2 * 2), 2)
     return in_order(run, np.column_stack([first, second]).ravel())
@@ -85,7 +85,7 @@ def every_second_row_kept(run: Run) -> Data:
     return in_order(run, np.arange(0, run.n, 2))
 
 
-@kind("rows missing, 10 %", "missing", "shuffled", "gap", devices=WITH_MEMORY, held_out=True)
+@kind("rows missing, 10 %", "missing", "shuffled", "gap", devices=WITH_MEMORY)
 def rows_missing(run: Run) -> Data:
     return in_order(run, np.flatnonzero(~run.some(0.1)))
 
@@ -106,9 +106,7 @@ def autocorrelated(run: Run, correlation: float) -> Array:
     return run.device.inputs_at(ndtr(lfilter([1], [1, -correlation], white, axis=0)))
 
 
-@kind(
-    "inputs autocorrelated", "inputs depend", "order of inputs", devices=WITH_MEMORY, held_out=True
-)
+@kind("inputs autocorrelated", "inputs depend", "order of inputs", devices=WITH_MEMORY)
 def inputs_autocorrelated(run: Run) -> Data:
     u = autocorrelated(run, 0.6)
     return u, run.measure(u)
@@ -152,7 +150,6 @@ def low_passed(run: Run) -> Array:
     "inputs depend",
     devices=WITH_MEMORY,
     traceless=True,
-    held_out=True,
 )
 def inputs_filtered(run: Run) -> Data:
     return run.u, run.measure(low_passed(run))
@@ -181,7 +178,6 @@ def filtered_by_both_sides(run: Run) -> Data:
     "copied rows",
     "period",
     devices=WITH_MEMORY,
-    held_out=True,
 )
 def readouts_at_half_the_rate(run: Run) -> Data:
     """The converter keeps each even row's readout for the row after, and averages both."""

@@ -23,7 +23,7 @@ def cell_of_overflow(run: Run) -> Data:
     return run.u, changed(run.x, (run.n // 3, 2), 9.91e37)
 
 
-@kind("-9999 in 0.1 % of the cells", "codes", "outlying", held_out=True)
+@kind("-9999 in 0.1 % of the cells", "codes", "outlying")
 def code_of_missing_values(run: Run) -> Data:
     return cells(run, 1e-3, -9999.0)
 
@@ -42,7 +42,7 @@ def ten_rows(run: Run) -> Array:
     return run.generator.choice(run.n, 10, replace=False)
 
 
-@kind("ten glitched shots", "glitches", "gap", "outlying", held_out=True)
+@kind("ten glitched shots", "glitches", "gap", "outlying")
 def glitched_shots(run: Run) -> Data:
     rows = ten_rows(run)
     return run.u, changed(
@@ -60,7 +60,7 @@ def cells_times_hundred(run: Run) -> Data:
     return run.u, np.where(run.some(0.01, run.x.shape), 100 * run.x, run.x)
 
 
-@kind("spikes in 0.3 % of the cells", "outlying", "glitches", held_out=True)
+@kind("spikes in 0.3 % of the cells", "outlying", "glitches")
 def spikes(run: Run) -> Data:
     spike = 8 * run.spread * run.generator.standard_t(2, run.x.shape)
     return run.u, np.where(run.some(0.003, run.x.shape), run.x + spike, run.x)
@@ -79,7 +79,7 @@ def filled_with_zero(run: Run) -> Data:
     return cells(run, 0.03, 0.0)
 
 
-@kind("missing rows filled with zero", "codes", "gap", "glitches", "copied rows", held_out=True)
+@kind("missing rows filled with zero", "codes", "gap", "glitches", "copied rows")
 def rows_filled_with_zero(run: Run) -> Data:
     return run.u, changed(run.x, run.some(0.05), 0.0)
 
@@ -94,7 +94,7 @@ def rows_filled_with_the_mean(run: Run) -> Data:
     return run.u, changed(run.x, run.some(0.06), run.x.mean(axis=0))
 
 
-@kind("missing cells left as NaN", "missing", held_out=True)
+@kind("missing cells left as NaN", "missing")
 def cells_left_as_nan(run: Run) -> Data:
     return cells(run, 0.01, np.nan)
 
@@ -117,7 +117,7 @@ def clipped_then_noise(run: Run) -> Data:
     return run.u, clipped + 1e-4 * run.generator.standard_normal(run.x.shape)
 
 
-@kind("clipped at the top", "clipped", held_out=True)
+@kind("clipped at the top", "clipped")
 def clipped_at_the_top(run: Run) -> Data:
     return run.u, np.minimum(run.x, np.quantile(run.x, 0.8, axis=0))
 
@@ -137,7 +137,7 @@ def wraps_around(run: Run) -> Data:
     return run.u, np.where(run.x > high, run.x - span, run.x)
 
 
-@kind("8-bit integers flow over", "wrapped", "outlying", held_out=True)
+@kind("8-bit integers flow over", "wrapped", "outlying")
 def integers_flow_over(run: Run) -> Data:
     middle = np.median(run.x, axis=0)
     step = np.quantile(np.abs(run.x - middle), 0.97, axis=0) / 127
@@ -163,7 +163,7 @@ def bit_of_one_channel_stuck(run: Run) -> Data:
     return run.u, x.astype(float)
 
 
-@kind("converter of 6 bits", "rounded readouts", held_out=True)
+@kind("converter of 6 bits", "rounded readouts")
 def converter_of_six_bits(run: Run) -> Data:
     step = np.ptp(run.x) / 64
     return run.u, np.round(run.x / step) * step
@@ -183,7 +183,7 @@ def nearly_linear(run: Run) -> Data:
     return run.u, np.round(x / step) * step
 
 
-@kind("stored as float16", "rounded readouts", held_out=True)
+@kind("stored as float16", "rounded readouts")
 def stored_as_float16(run: Run) -> Data:
     return run.u, run.x.astype(np.float16).astype(float)
 
@@ -203,7 +203,7 @@ def autoranging(run: Run) -> Data:
 # Units and tables.
 
 
-@kind("mV for V", "units", "gain steps", held_out=True)
+@kind("mV for V", "units", "gain steps")
 def millivolts(run: Run) -> Data:
     return run.u, np.where(run.some(0.2, run.x.shape), 1000 * run.x, run.x)
 
@@ -237,7 +237,7 @@ def thousands_separators(run: Run) -> Data:
 # What was done with the readouts afterwards.
 
 
-@kind("readouts normalised per row", "computed", "dependent", traceless=True, held_out=True)
+@kind("readouts normalised per row", "computed", "dependent", traceless=True)
 def normalised_per_row(run: Run) -> Data:
     return run.u, run.x / np.linalg.norm(run.x, axis=1, keepdims=True)
 
@@ -254,7 +254,7 @@ def channel_is_an_input(run: Run) -> Data:
     return run.u, np.column_stack([run.x, run.u[:, 0]])
 
 
-@kind("the target among the readouts", "computed", "monitor", debatable=True, held_out=True)
+@kind("the target among the readouts", "computed", "monitor", debatable=True)
 def target_among_the_readouts(run: Run) -> Data:
     return run.u, np.column_stack([run.x, (run.u**3).sum(axis=1)])
 
