@@ -37,6 +37,14 @@ SHORTEST_PERIOD = 15.0
 LONGEST_PERIOD = 60.0
 # Standard deviation of one step of the random walk, in units of the width of the unit cube.
 WALK_STEP = 0.1
+# Bands of the first input that are measured in random order.
+N_BANDS = 16
+# Rows of one sweep up or down.
+ROWS_PER_SWEEP = 80
+# Rows on average for which each input stays when they change independently of each other.
+MEAN_ROWS_PER_LEVEL = 4.0
+# Rows of one Latin hypercube, where the run consists of many.
+ROWS_PER_HYPERCUBE = 64
 # Rows are written every so many seconds, give or take this share.
 SECONDS_PER_ROW = 0.02
 TIME_JITTER = 0.2
@@ -177,6 +185,76 @@ def reflected_walk(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
     return to_inputs(basis, 1 - np.abs(unfolded % 2 - 1))
 
 
+# Designs that stay unseen while checks are developed.
+
+
+def blocks_in_random_order(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return bands of u1 in random order; within a band, inputs are sorted by u1."""
+    u = drawn("random")(basis, n, seed)
+    order = np.argsort(u[:, 0], kind="stable")
+    bands = np.array_split(order, N_BANDS)
+    band_order = random_generator(seed).permutation(N_BANDS)
+    return u[np.concatenate([bands[number] for number in band_order])]
+
+
+def sweeps_up_and_down(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return sweeps of u1 over its whole range, up and down in turn; other inputs are random."""
+    u = drawn("random")(basis, n, seed)
+    for number, start in enumerate(range(0, n, ROWS_PER_SWEEP)):
+        sweep = np.sort(u[start : start + ROWS_PER_SWEEP, 0])
+        u[start : start + ROWS_PER_SWEEP, 0] = sweep[::-1] if number % 2 else sweep
+    return u
+
+
+def held_each_for_its_time(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return inputs that change at random times, each at times of its own."""
+    generator = random_generator(seed)
+    changes = generator.random((n, basis.n_inputs)) < 1 / MEAN_ROWS_PER_LEVEL
+    levels = generator.random((n, basis.n_inputs))
+    number_of_level = np.cumsum(changes, axis=0) - changes[0]
+    return to_inputs(basis, np.take_along_axis(levels, number_of_level, axis=0))
+
+
+def one_input_at_a_time(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return rows of which each differs from the one before by one input, the inputs taking turns."""
+    generator = random_generator(seed)
+    q = basis.n_inputs
+    points = np.empty((n, q))
+    point = generator.random(q)
+    for row in range(n):
+        point[row % q] = generator.random()
+        points[row] = point
+    return to_inputs(basis, points)
+
+
+def opposite_pairs(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return random inputs, each followed by the opposite corner of the domain."""
+    points = random_generator(seed).random((-(-n // 2), basis.n_inputs))
+    pairs = np.stack([points, 1 - points], axis=1)
+    return to_inputs(basis, pairs.reshape(-1, basis.n_inputs)[:n])
+
+
+def many_latin_hypercubes(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return one Latin hypercube after the other, each in random order."""
+    generator = random_generator(seed)
+    n_hypercubes = -(-n // ROWS_PER_HYPERCUBE)
+    engine = qmc.LatinHypercube(basis.n_inputs, rng=generator)
+    points = np.vstack([engine.random(ROWS_PER_HYPERCUBE) for _ in range(n_hypercubes)])
+    return to_inputs(basis, points[:n])
+
+
+def kronecker_sequence(basis: infocap.ProductBasis, n: int, seed: int) -> Array:
+    """Return multiples of irrational steps, modulo 1: each row goes on by the same step."""
+    q = basis.n_inputs
+    # The root of z^(q + 1) = z + 1 generalises the golden ratio to q inputs.
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (q + 1))
+    steps = root ** -np.arange(1.0, q + 1)
+    start = random_generator(seed).random(q)
+    return to_inputs(basis, (start + np.arange(n)[:, None] * steps) % 1)
+
+
 @dataclass(frozen=True)
 class Design:
     """In which order inputs are measured, and how the file tells it.
@@ -193,6 +271,8 @@ class Design:
         Whether the inputs of neighbouring measurements are independent.
     right_words
         Causes that are no false alarms here, as warnings and as notes.
+    held_out
+        Whether the design stays unseen while checks are developed.
     """
 
     draw: DrawInputs
@@ -200,6 +280,7 @@ class Design:
     has_time: bool | None = None
     is_random: bool = True
     right_words: tuple[str, ...] = ()
+    held_out: bool = False
 
     @property
     def looks_random(self) -> bool:
@@ -235,6 +316,31 @@ DESIGNS = {
     "periodic": Design(periodic, is_random=False, right_words=DEPENDENT_ROWS),
     "held": Design(held, is_random=False, right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS)),
     "reflected walk": Design(reflected_walk, is_random=False, right_words=DEPENDENT_ROWS),
+    "blocks in random order": Design(
+        blocks_in_random_order, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+    ),
+    "sweeps up and down": Design(
+        sweeps_up_and_down, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+    ),
+    "held each for its time": Design(
+        held_each_for_its_time,
+        is_random=False,
+        right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS),
+        held_out=True,
+    ),
+    "one input at a time": Design(
+        one_input_at_a_time,
+        is_random=False,
+        right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS),
+        held_out=True,
+    ),
+    "opposite pairs": Design(
+        opposite_pairs, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+    ),
+    "many latin hypercubes": Design(many_latin_hypercubes, held_out=True),
+    "kronecker sequence": Design(
+        kronecker_sequence, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+    ),
 }
 # The file of a sequence is in the order of acquisition. Snakes are left out because they are like
 # raster scans, and part-way because it is a shorter sequence.
@@ -250,12 +356,19 @@ DESIGNS_OF_SEQUENCES = (
     "periodic",
     "held",
     "reflected walk",
+    "blocks in random order",
+    "sweeps up and down",
+    "held each for its time",
+    "opposite pairs",
+    "many latin hypercubes",
+    "kronecker sequence",
 )
 
 
-def design_names(basis: infocap.ProductBasis) -> tuple[str, ...]:
-    """Return the names of the designs in which devices with this basis are measured."""
-    return DESIGNS_OF_SEQUENCES if basis.memory else tuple(DESIGNS)
+def design_names(basis: infocap.ProductBasis, held_out: bool) -> tuple[str, ...]:
+    """Return the designs, held out or not, in which devices with this basis are measured."""
+    names = DESIGNS_OF_SEQUENCES if basis.memory else DESIGNS
+    return tuple(name for name in names if DESIGNS[name].held_out == held_out)
 
 
 def as_file(design: Design, u: Array, x: Array, seed: int) -> infocap.Recording:

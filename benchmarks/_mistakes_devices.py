@@ -1,8 +1,8 @@
 """The devices of the benchmark of mistakes, and one clean measurement of each.
 
 A device is a function from the inputs, in the order in which they were sent, to noisy readouts. Twelve devices
-forget each input at once, six have memory. Every third one is held out: nobody looks at it while checks of the
-data are developed.
+forget each input at once, six have memory. Those of `_mistakes_devices_second_part` are held out: who develops checks
+of the data does not look at them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The kinds stand in five modules, each beside its function: `_mistakes_of_rows` (which readouts belong to which
 inputs), `_mistakes_in_time` (the device or the electronics change along the run), `_mistakes_of_values` (single
-numbers), `_mistakes_of_inputs` (what was sent), and `_mistakes_of_sequences` (devices with memory only).
+numbers), `_mistakes_of_inputs` (what was sent), and `_mistakes_of_sequences` (devices with memory only). Those of
+`_mistakes_second_part` are held out.
 """
 
 from __future__ import annotations

@@ -98,10 +98,11 @@ def files_of_readouts_overlap(run: Run) -> Data:
     return run.u, run.x[kept]
 
 
-@unseen_kind("last third of the run three times", "stacked", "copied rows", "repeats")
-def last_third_three_times(run: Run) -> Data:
-    last = np.arange(2 * run.n // 3, run.n)
-    rows = np.concatenate([np.arange(run.n), last, last])
+@unseen_kind("list of files not emptied", "stacked", "copied rows", "repeats")
+def list_of_files_not_emptied(run: Run) -> Data:
+    """The first file was saved with every later one, the second with every one after it, and so on."""
+    parts = np.array_split(np.arange(run.n), 12)
+    rows = np.concatenate([np.concatenate(parts[: last + 1]) for last in range(12)])
     return run.u[rows], run.x[rows]
 
 
