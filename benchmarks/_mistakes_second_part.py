@@ -189,7 +189,6 @@ def interpolated_to_another_clock(run: Run) -> Data:
     "copied rows",
     "period",
     "memory",
-    "neighbours",
     "shift",
 )
 def spread_over_five_rows(run: Run) -> Data:
@@ -216,7 +215,7 @@ def delayed_by_part_of_a_row(run: Run) -> Data:
     return run.u, np.fft.irfft(spectrum, run.n, axis=0)
 
 
-@unseen_kind("averaging switched on halfway", "memory", "response", "gap")
+@unseen_kind("averaging switched on halfway", "memory", "response")
 def averaging_switched_on(run: Run) -> Data:
     averaged = lfilter([0.6], [1, -0.4], run.x, axis=0)
     rows = run.rows(0.5, 1)
@@ -370,7 +369,6 @@ def every_channel_sorted(run: Run) -> Data:
     "repeats",
     "response",
     "period",
-    "stacked",
 )
 def seed_set_for_every_file(run: Run) -> Data:
     """The source sends the inputs of the first quarter four times."""
@@ -463,7 +461,6 @@ def runs_of_unequal_length_joined(run: Run) -> Data:
     "late input",
     "memory",
     "shift",
-    "stale",
 )
 def source_misses_beats(run: Run) -> Data:
     missed = run.some(0.08)
@@ -516,14 +513,14 @@ def neighbours_subtracted(run: Run) -> Data:
     return run.u, run.x - 0.25 * (before(run.x) + after(run.x))
 
 
-@unseen_kind("compressor goes on and off", "drift", "response", "period")
+@unseen_kind("compressor goes on and off", "drift")
 def compressor(run: Run) -> Data:
     is_on = random_telegraph(run, 70)[:, None]
     size = run.generator.standard_normal(run.n_channels)
     return run.u, run.x + 0.7 * run.spread * size * is_on
 
 
-@unseen_kind("mode hops back and forth", "response", "drift", "noise", "foreign rows", "gap")
+@unseen_kind("mode hops back and forth", "response", "drift", "noise", "foreign rows")
 def mode_hops_back_and_forth(run: Run) -> Data:
     rows = random_telegraph(run, 90)
     return run.u, changed(run.x, rows, run.measure(run.u, 3 * SIMILAR)[rows])
@@ -550,7 +547,7 @@ def dark_level(run: Run) -> Array:
     return run.x.min(axis=0) - 0.2 * run.spread
 
 
-@unseen_kind("shutter opens late", "glitches", "outlying", "gap", "gain steps", "noise")
+@unseen_kind("shutter opens late", "glitches", "outlying", "gap")
 def shutter_opens_late(run: Run) -> Data:
     """In some rows only a part of the light is seen."""
     dark = dark_level(run)
@@ -591,7 +588,14 @@ def fatigue(run: Run) -> Data:
 
 
 @unseen_kind(
-    "tared at the beginning of every file", "drift", "batches", "period", "memory", "codes", "gap"
+    "tared at the beginning of every file",
+    "drift",
+    "batches",
+    "period",
+    "memory",
+    "codes",
+    "gap",
+    "copied rows",
 )
 def tared(run: Run) -> Data:
     first_row = file_of_row(run, 40) * 40
@@ -666,7 +670,7 @@ def hum_that_wanders(run: Run) -> Data:
     return run.u, run.x + coupling * np.sin(phase)[:, None]
 
 
-@unseen_kind("hot pixels blink", "drift", "outlying", "glitches", "noise", min_channels=3)
+@unseen_kind("hot pixels blink", "drift", "noise", min_channels=3)
 def hot_pixels_blink(run: Run) -> Data:
     x = run.x.copy()
     for channel in range(0, run.n_channels, 4):

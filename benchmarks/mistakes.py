@@ -1,6 +1,6 @@
 """Mistakes that laboratories make, on many devices: which are noticed, and whether the right cause is named.
 
-``python benchmarks/mistakes.py --write`` takes twenty minutes on two cores.
+``python benchmarks/mistakes.py --write`` takes some 25 minutes on two cores.
 
 A mistake is made on data of a device that is simulated (`_mistakes_devices`). It counts where the answer of the
 default method differs from that on clean data of the same device. Then a warning should be given, with a cause that
