@@ -337,7 +337,10 @@ DESIGNS = {
     "opposite pairs": Design(
         opposite_pairs, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
     ),
-    "many latin hypercubes": Design(many_latin_hypercubes, held_out=True),
+    # Points of one hypercube avoid each other, which very many rows show.
+    "many latin hypercubes": Design(
+        many_latin_hypercubes, right_words=DEPENDENT_ROWS, held_out=True
+    ),
     "kronecker sequence": Design(
         kronecker_sequence, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
     ),
