@@ -73,7 +73,10 @@ def three_photodiodes(parameters: Parameters) -> Response:
     angle = parameters.uniform(0.1, 0.4, 3)
 
     def response(u: Array, generator: Generator) -> Array:
-        light = 0.05 + (np.sqrt(u) @ strength) ** 2 * np.sin(u @ np.ones(2) * angle[:, None]).T ** 2
+        power = np.maximum(u, 0)
+        amplitude = np.sqrt(power) @ strength
+        interference = np.sin(np.outer(u.sum(axis=1), angle))
+        light = 0.05 + (amplitude * interference) ** 2
         voltage = np.log1p(3 * light)
         return white(generator, 4 * voltage / (1 + voltage), 5e-3)
 
@@ -153,7 +156,7 @@ def counted_loop(parameters: Parameters) -> Response:
     def response(u: Array, generator: Generator) -> Array:
         states = np.empty((len(u), 40))
         light = np.zeros(40)
-        for step, value in enumerate(u[:, 0]):
+        for step, value in enumerate(np.maximum(u[:, 0], 0)):
             entering = light @ coupling + mask * value
             light = entering * (0.3 + 0.7 * entering / (1 + entering))
             states[step] = light

@@ -806,7 +806,7 @@ def fit_in_place_of_the_data(run: Run) -> Data:
     return run.u, design @ coefficients
 
 
-@unseen_kind("a third of the plugs in one socket", "dependent", min_channels=3)
+@unseen_kind("a third of the plugs in one socket", "dependent", min_channels=6)
 def plugs_in_one_socket(run: Run) -> Data:
     x = run.x.copy()
     x[:, ::3] = run.x[:, :1]
