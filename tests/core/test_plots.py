@@ -429,3 +429,16 @@ def test_a_memory_function_wants_delayed_inputs_and_one_that_exists():
     result = infocap.probe(lambda u: u, basis, 256, seed=1)
     with pytest.raises(ParameterError, match="`input=3` is above 1, the number of inputs"):
         infocap.plot.memory_function(result, input=3)
+
+
+def test_a_finding_is_drawn_from_its_numbers():
+    u = infocap.draw(BASIS, 1024, seed=1, design="random")
+    x = infocap.systems.RandomFeatures(2, 12, noise=0.01)(u, seed=1)
+    (check,) = infocap.diagnose(u, x + 0.3 * np.roll(x, 2, axis=0), BASIS).checks
+    ax = infocap.plot.finding(check)
+    series = {one["role"]: one for one in check.found["picture"]["series"]}
+    heights = {round(bar.get_center()[0]): bar.get_height() for bar in ax.patches}
+    assert heights[-2] == series["found"]["y"][0] == max(heights.values())
+    assert ax.get_ylabel() == "capacity"
+    with pytest.raises(ParameterError, match="has no picture; only warnings about the data"):
+        infocap.plot.finding(Check("few samples."))

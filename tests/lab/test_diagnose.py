@@ -172,27 +172,54 @@ def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_pa
     )
     result = infocap.estimate(recording, basis=BASIS, method="threshold-richardson")
     page = infocap.report.page(infocap.load_result(result.save(tmp_path / "result.nc")))
-    assert "Where readouts do not fit their inputs" in page
+    assert "How well readouts agree with inputs, in parts of the run." in page
     assert plan.design_fingerprint in page
     picture = result.warnings[0].found["picture"]
-    levels = [int(level) for level in picture["levels"][0]]
-    assert np.mean(levels[45:80]) > 3  # inside the rows that slipped
-    assert np.mean(levels[:38]) < 1  # before them
+    agreement = {one["name"]: np.array(one["y"]) for one in picture["series"]}
+    measurement = np.array(picture["series"][0]["x"])
+    is_inside = (measurement > 720) & (measurement < 1380)
+    assert agreement["their own inputs"][is_inside].max() < 0.3
+    assert agreement["their own inputs"][measurement < 680].min() > 0.5
+    assert agreement["those 1 row earlier"][is_inside].min() > 0.5
     clean = infocap.estimate(recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson")
-    assert "Where readouts do not fit" not in infocap.report.page(clean)
+    assert "How well readouts agree" not in infocap.report.page(clean)
 
 
-def test_the_picture_of_a_few_rows_marks_the_columns_that_it_has():
-    basis = infocap.product_basis("legendre", 2, 2)
-    u = infocap.draw(basis, 100, seed=3, design="random")
-    noise = np.random.default_rng(0).normal(scale=0.05, size=(100, 4))
-    x = np.column_stack([u, u**2]) + noise
-    x[95, 0] = -9999.0
-    (check,) = infocap.diagnose(recorded(u, x), basis=basis).checks
-    assert check.found["rows"] == [95]
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_warning_has_a_picture_in_which_something_is_found(mistake):
+    (check, *_) = infocap.diagnose(recorded(*MISTAKES[mistake]()), basis=BASIS).checks
     picture = check.found["picture"]
-    assert picture["marked"] == [95]
-    assert {len(line) for line in picture["levels"]} == {100}
+    assert picture["caption"].endswith(".")
+    assert len(json.dumps(picture)) < 10_000
+    if picture["kind"] == "map":
+        assert len(picture["marked"]) > 0
+        assert max(map(max, picture["levels"])) == "9"
+    else:
+        roles = {one["role"] for one in picture["series"]}
+        along_the_run = check.found["cause"] in ("response", "drift", "noise", "gap", "nothing")
+        assert ("found" in roles) != along_the_run
+        assert {len(one["x"]) - len(one["y"]) for one in picture["series"]} == {0}
+
+
+def test_the_picture_of_shifted_readouts_has_its_bar_at_the_lag():
+    (check,) = infocap.diagnose(recorded(U, late(X, 3)), basis=BASIS).checks
+    bars = {one["role"]: one for one in check.found["picture"]["series"]}
+    assert bars["found"]["x"] == [-3]
+    assert bars["found"]["y"][0] == pytest.approx(check.found["capacity"], rel=0.05)
+    assert max(bars["usual"]["y"]) < 0.1
+
+
+def test_the_picture_of_glitches_marks_the_moments_of_their_rows():
+    (check,) = infocap.diagnose(recorded(*MISTAKES["glitches"]()), basis=BASIS).checks
+    picture = check.found["picture"]
+    assert len(picture["marked"]) == len(check.found["rows"]) == 5
+    for row, (start, stop) in zip(check.found["rows"], picture["marked"], strict=True):
+        assert start <= row < stop <= start + 18
+    first, last = picture["extent"]
+    columns = [len(picture["levels"][0]) * row // (last - first) for row in check.found["rows"]]
+    is_marked = np.isin(np.arange(len(picture["levels"][0])), columns)
+    levels = np.array([list(map(int, line)) for line in picture["levels"]])
+    assert levels[:, is_marked].mean() > levels[:, ~is_marked].mean() + 5
 
 
 def test_every_cause_has_one_place_in_the_ranking():

@@ -22,6 +22,7 @@ from ._exact import (
 )
 from ._excerpt import Excerpt, ExcerptRows, choose_excerpts, prepare
 from ._order import inputs_of_other_rows
+from ._pictures import picture_of
 from ._ranking import one_cause_first
 from ._residuals import fit_readouts
 from ._rows import misplaced_rows
@@ -121,7 +122,7 @@ def mistakes(
 
         def look_at(rows: ExcerptRows) -> list[Check]:
             excerpt = prepare(samples, statistics, rows, share, fit)
-            return _findings_of_excerpt(excerpt, has_overview)
+            return _findings_of_excerpt(excerpt, rows, has_overview)
 
         if samples.in_memory:
             findings = parallel_map(look_at, excerpts, cores_per_thread)
@@ -137,8 +138,8 @@ def mistakes(
     return by_cause
 
 
-def _findings_of_excerpt(excerpt: Excerpt, has_overview: bool) -> list[Check]:
-    """Return what is wrong with the data of one excerpt, with a picture of where it is."""
+def _findings_of_excerpt(excerpt: Excerpt, rows: ExcerptRows, has_overview: bool) -> list[Check]:
+    """Return what is wrong with the data of one excerpt, and the rows that it holds."""
     samples = excerpt.samples
     findings = list[Check]()
     for name, data_check in DATA.items():
@@ -149,10 +150,7 @@ def _findings_of_excerpt(excerpt: Excerpt, has_overview: bool) -> list[Check]:
             continue
         for check in data_check(excerpt):
             check.found["looked_for"] = name
-            rows_found = check.found.get("rows", ())
-            channels_found = check.found.get("channels", ())
-            if check.kind == "warning" and (len(rows_found) or len(channels_found)):
-                check.found["picture"] = excerpt.picture(rows_found, channels_found)
+            check.found["excerpt"] = rows
             findings.append(check)
     return findings
 
@@ -221,4 +219,19 @@ def run_checks(case: Case) -> tuple[Check, ...]:
         table |= SEQUENCE_CHECKS
     for find in table.values():
         checks += find(case)
-    return tuple(dict.fromkeys(one_cause_first(checks)))
+    told = dict.fromkeys(one_cause_first(checks))
+    return tuple(_with_picture(check, case) for check in told)
+
+
+def _with_picture(check: Check, case: Case) -> Check:
+    """Return a check with a picture of what it found, made from the excerpt that shows it."""
+    found = dict(check.found)
+    rows = found.pop("excerpt", None)
+    if rows is None or check.kind != "warning":
+        return Check(check, check.kind, **found)
+    excerpt = prepare(case.evidence.samples, case.evidence.column_statistics, rows, share=1.0)
+    with np.errstate(all="ignore"):
+        picture = picture_of(excerpt, found)
+    if picture is not None:
+        found["picture"] = picture
+    return Check(check, check.kind, **found)

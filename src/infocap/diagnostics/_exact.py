@@ -97,7 +97,7 @@ def _on_line(x: Floats, rows: Integers, distance: int) -> Integers:
 
 def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where rows are exact copies of other rows' readouts, at other inputs."""
-    first, second = _equal_rows(excerpt.x)
+    first, second = equal_rows(excerpt.x)
     if not MIN_EXACT_ROWS <= len(first) <= excerpt.n / 2:
         return  # With more of them it is a device of few states.
     deviation = np.maximum(excerpt.u.std(axis=0), np.finfo(float).tiny)
@@ -140,7 +140,7 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
     )
 
 
-def _equal_rows(x: Floats) -> tuple[Integers, Integers]:
+def equal_rows(x: Floats) -> tuple[Integers, Integers]:
     """Return pairs of rows that are equal in all columns."""
     weights = np.random.default_rng(0).standard_normal(x.shape[1])
     mixed = x @ weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -60,9 +60,6 @@ N_GUESSED_FUNCTIONS = 4
 MAX_WHITENED = 5.0
 # Rows, chosen at random, whose values are put in order: enough to see one value in a hundred.
 N_SORTED_ROWS = 512
-# Lines and columns of the picture of where readouts do not fit their inputs.
-N_PICTURE_CHANNELS = 32
-N_PICTURE_MOMENTS = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,37 +192,6 @@ class Excerpt:
         spread = 2 / (9 * max(degrees_of_freedom, 1))
         reach = -NormalDist().inv_cdf(FALSE_ALARM_OF_VALUES * self.share / n_places)
         return degrees_of_freedom * float(1 - spread + reach * np.sqrt(spread)) ** 3
-
-    def picture(self, rows: Sequence[int], channels: Sequence[str]) -> dict[str, Any]:
-        """Return where readouts do not fit their inputs: a digit for each channel and moment.
-
-        Three digits more are a factor of two. `rows` of the data set and names of `channels` are
-        those that a check found; they are marked.
-        """
-        misfits = misfit(self.y, self.in_coordinates(self.back))
-        found_channels = set(channels)
-        names = self.names(range(misfits.shape[1]))
-        marked = [k for k, name in enumerate(names) if name in found_channels]
-        others = [k for k in range(misfits.shape[1]) if k not in marked]
-        step = max(-(-len(others) // N_PICTURE_CHANNELS), 1)
-        shown = sorted([*marked[:N_PICTURE_CHANNELS], *others[::step]][:N_PICTURE_CHANNELS])
-
-        moment_of_row = np.arange(self.n) * N_PICTURE_MOMENTS // self.n
-        moments = np.unique(moment_of_row)
-        squares = misfits[:, shown] ** 2
-        sizes = np.sqrt([np.mean(squares[moment_of_row == m], axis=0) for m in moments])
-        # Where rows were found, each channel is compared with itself at other moments.
-        usual = np.median(sizes, axis=0) if rows else np.median(sizes)
-        ratio = np.maximum(sizes, 1e-30) / np.maximum(usual, 1e-30)
-        levels = np.clip(3 * np.log2(ratio), 0, 9).astype(int)
-        marked_moments = np.unique(moment_of_row[np.isin(self.rows, list(rows))])
-        return {
-            "first": self.first,
-            "last": self.first + self.n - 1,
-            "channels": self.names(shown),
-            "levels": ["".join(map(str, line)) for line in levels.T.tolist()],
-            "marked": np.searchsorted(moments, marked_moments).tolist(),
-        }
 
 
 def choose_excerpts(samples: Samples) -> list[ExcerptRows]:

@@ -71,7 +71,7 @@ RANKING = (*FACTS, *FACTS_THAT_SPOIL_THE_FIT, *RESTS_ON_THE_FIT)
 _RANK = {cause: rank for rank, cause in enumerate(RANKING)}
 
 # What is left out where a finding is kept beneath another one: it is about that one alone.
-LEFT_OUT_BENEATH = ("picture", "looked_for", "unreliable")
+LEFT_OUT_BENEATH = ("excerpt", "looked_for", "unreliable")
 
 
 def cause_of(check: Check) -> str:
@@ -116,7 +116,7 @@ def with_others(first: Check, others: list[Check]) -> Check:
     if costly:
         names = list(dict.fromkeys(_name(other) for other in costly))
         text += f" Also seen, perhaps for the same reason: {join_names(names)}."
-    return Check(text, first.kind, **first.found, also=[_without_picture(one) for one in others])
+    return Check(text, first.kind, **first.found, also=[_as_data(one) for one in others])
 
 
 def _name(check: Check) -> str:
@@ -127,7 +127,7 @@ def _name(check: Check) -> str:
     return f"{name} ({cost_in_words(check.found['capacity'])})"
 
 
-def _without_picture(check: Check) -> dict[str, Any]:
+def _as_data(check: Check) -> dict[str, Any]:
     """Return a check as plain data."""
     data = check.to_dict()
     found = {name: value for name, value in data["found"].items() if name not in LEFT_OUT_BENEATH}

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 from matplotlib.figure import Figure
 
 from ..._formatting import counted, percent, rounded, short
+from ...errors import Check
 from ...plot import (
     DEGREE_BAR_WIDTH,
     capacity_bars,
@@ -27,6 +25,7 @@ from ...plot import (
     memory_function,
 )
 from ...plot import drift as plot_drift
+from ...plot import finding as plot_finding
 from ...plot import growth as plot_growth
 from ...plot import indicator as plot_indicator
 from ...result import CapacityResult, errors_by_degree
@@ -44,6 +43,8 @@ from ._html import (
 # Size of most drawings in pixels; letters in them are 12.5 pixels high.
 WIDTH = 440
 HEIGHT = 300
+# Height of the small pictures of findings.
+FINDING_HEIGHT = 270
 # Height of the matrix, which is square.
 MATRIX_HEIGHT = 366
 # With more functions the cells of a matrix would be smaller than a pixel.
@@ -66,11 +67,6 @@ RING_SHAPE: Any = {
     "stroke_width": 10,
 }
 MAX_FONT_SIZE_IN_CIRCLE = 46.0
-# Levels of misfit in the picture that a check holds: digits 0 (usual or less) to 9. Three levels
-# more are a factor of two.
-N_MISFIT_COLOURS = 10
-MISFIT_LEVELS_PER_OCTAVE = 3
-
 # Colours of the style sheet in light mode by name, and the variable of the style sheet by colour.
 LIGHT_COLOURS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", read_asset("page.css")))
 # Reversed, so that of two variables with one colour the first one counts.
@@ -382,73 +378,32 @@ def drift(result: CapacityResult) -> Markup:
     return _figure("Drift of the reference", caption, plot_drift, result)
 
 
-def misfit(result: CapacityResult) -> Markup:
-    """Return where readouts do not fit their inputs, by channel and time.
+def findings(result: CapacityResult) -> Markup:
+    """Return a small picture of each warning about the data that has one."""
+    figures = []
+    for number, check in enumerate(result.warnings):
+        picture = check.found.get("picture")
+        if isinstance(picture, dict):
+            title = _title_of_finding(check)
+            draw = partial(_draw_finding, check=check)
+            description = f"{title}. {picture['caption']}"
+            name = f"finding{number}"
+            drawn = drawing(draw, result, description, name=name, height=FINDING_HEIGHT)
+            caption = element("figcaption", picture["caption"])
+            figures.append(element("figure", element("h3", title), drawn, caption))
+    return join(figures)
 
-    Nothing is returned without a finding. The warning about it holds the picture: a string of
-    levels 0 to 9 for each channel.
-    """
-    warnings = [check for check in result.warnings if isinstance(check.found.get("picture"), dict)]
-    if not warnings:
-        return Markup()
-    picture = warnings[0].found["picture"]
-    levels = picture["levels"]
-    channels = picture["channels"]
-    first = picture["first"]
-    n_columns = max(map(len, levels))
-    column_width = (picture["last"] + 1 - first) / n_columns  # in measurements
-    doubted_channels = set(warnings[0].found.get("channels", ()))
-    doubted_rows = [row for row, name in enumerate(channels) if name in doubted_channels]
-    viridis = colormaps["viridis"](np.linspace(0.2, 1.0, N_MISFIT_COLOURS - 1))
-    colours = [LIGHT_COLOURS["panel"], *map(to_hex, viridis)]
 
-    def misfits(_: CapacityResult, ax: Axes) -> Axes:
-        ax.set_yticks(doubted_rows, ["▸"] * len(doubted_rows))
-        ax.set(
-            xlim=(first, picture["last"] + 1),
-            ylim=(len(levels) - 0.5, -1.5),
-            facecolor=colours[0],
-        )
-        ax.set(xlabel="measurement", ylabel=counted(len(levels), "channel"))
-        ax.grid(visible=False)
-        edges = np.arange(N_MISFIT_COLOURS + 1) / MISFIT_LEVELS_PER_OCTAVE
-        scale = ScalarMappable(BoundaryNorm(edges, N_MISFIT_COLOURS), ListedColormap(colours))
-        bar: Any = ax.figure.colorbar(
-            scale, ax=ax, label="misfit, 1 is usual", pad=0.03, fraction=0.046
-        )
-        bar.set_ticks([0, 1, 2, 3], labels=["1", "2", "4", "8"])
-        bar.solids.set(rasterized=False, edgecolor="face")
-        return ax
-
-    def misfit_marks(ax: Axes) -> Iterator[Markup]:
-        for row, line in enumerate(levels):
-            for run in re.finditer(r"([1-9])\1*", line):  # neighbours of one level
-                level = int(run[1])
-                ratio = 2 ** (level / MISFIT_LEVELS_PER_OCTAVE)
-                tooltip = f"{channels[row]}\nmisfit {ratio:.1f} times the usual"
-                yield _rectangle(
-                    ax,
-                    x=first + run.start() * column_width,
-                    y=row + 0.5,
-                    width=len(run[0]) * column_width,
-                    height=-1.0,
-                    fill=colours[level],
-                    data_tip=tooltip,
-                )
-        for column in picture["marked"]:
-            begin = first + column * column_width
-            yield _rectangle(ax, x=begin, y=-0.7, width=column_width, height=-0.6, class_="doubt")
-
-    caption = (
-        "How far each readout is from what the inputs of its row predict, "
-        "in units of its usual distance."
+def _title_of_finding(check: Check) -> str:
+    """Return a finding in a few words: what stands in place of the error bar, or its cause."""
+    words = next(
+        check.found[name] for name in ("in_short", "unreliable", "cause") if check.found.get(name)
     )
-    if picture["marked"]:
-        caption += " The bar at the top marks the measurements that the warning is about."
-    if doubted_rows:
-        caption += " Arrows at the left mark the channels that the warning is about."
-    title = "Where readouts do not fit their inputs"
-    return _figure(title, caption, misfits, result, marks=misfit_marks)
+    return words[:1].upper() + words[1:]
+
+
+def _draw_finding(_: CapacityResult, check: Check, ax: Axes) -> Axes:
+    return plot_finding(check, ax=ax)
 
 
 def _point_marks(ax: Axes) -> Iterator[Markup]:
@@ -504,6 +459,7 @@ def drawing(
     *,
     marks: Marks = _no_marks,
     height: int = HEIGHT,
+    name: str = "",
 ) -> Markup:
     """Return what a function of `infocap.plot` draws of a subject, as an SVG element.
 
@@ -519,13 +475,15 @@ def drawing(
         Elements with tooltips to lay over the drawing.
     height
         The height of the drawing in pixels.
+    name
+        What identifiers in the drawing begin with in place of the function's name.
     """
     with matplotlib.style.context(["default", PAGE_STYLE]):
         figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
         ax = draw(subject, ax=figure.subplots())
         file = StringIO()
         figure.savefig(file, format="svg")
-    name = getattr(draw, "func", draw).__name__
+    name = name or getattr(draw, "func", draw).__name__
     return element(
         "svg",
         _adapt_svg(file.getvalue(), name),

@@ -143,8 +143,8 @@ def _digest(text: str) -> str:
 def page_body(result: CapacityResult, title: str) -> Markup:
     """Return all that a page shows of a result."""
     drawings = [
+        _figures.findings(result),
         _figures.matrix(result),
-        _figures.misfit(result),
         _figures.delays(result),
         _figures.bars(result),
         _tables.by_degree(result),
