@@ -1,7 +1,8 @@
-"""The pictures of docs/estimators.md (error against N, calibration, false and missed functions) and docs/howto/share.md.
+"""The pictures of docs/estimators.md (error against N, calibration, false and missed functions), of docs/howto/share.md
+and of docs/explained/principle.md (one for each test of the data).
 
-``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png, report.png and
-demand-supply.png.
+``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png, report.png,
+demand-supply.png and principle-*.png; ``--only principle`` takes some seconds.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ STYLE = {
     "lines.markersize": 3.5,
 }
 SIZES = 2 ** np.arange(8, 15)
+PRINCIPLE_WIDTH_MM = 80
 
 
 def systems() -> list[Known]:
@@ -215,7 +217,63 @@ def demand(count: int) -> None:
         ax.figure.savefig(IMAGES / "demand-supply.png", dpi=200)
 
 
+def mistakes() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return inputs and readouts of a device with one mistake each, by the test that finds it."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=8)
+    device = infocap.systems.RandomFeatures(2, 20, noise=1e-2, seed=5)
+    n = 2048
+    u = infocap.draw(basis, n, seed=3, design="random")
+    x = device(u, seed=7)
+    generator = np.random.default_rng(1)
+    row = np.arange(n)
+    before = np.roll(x, 1, axis=0)
+    in_part = (row >= 700) & (row < 1400)
+    first = np.arange(20, n - 1, 20)
+    swapped = x.copy()
+    swapped[[first, first + 1]] = x[[first + 1, first]]
+    copied = x.copy()
+    gaps = generator.choice(n, 60, replace=False)
+    copied[gaps[:30]] = x[gaps[30:]]
+    batches = x.reshape(-1, 32, x.shape[1])
+    noise = np.where(in_part, 0.05, 0.0)[:, None] * generator.standard_normal(x.shape)
+    is_gap = generator.random(x.shape) < 0.01
+    is_spike = generator.random(x.shape) < 0.002
+    spikes = np.where(is_spike, generator.uniform(-2, 2, x.shape), 0.0)
+    late_input = np.column_stack([np.roll(u[:, 0], 1), u[:, 1]])
+    gain = np.where(row < 900, 1.0, 1.1)[:, None]
+    # An amplifier in front of the device bends what was drawn.
+    bent = np.sin(np.pi / 2 * u)
+    return {
+        "lags": (u, 0.8 * x + 0.2 * before),
+        "late-input": (u, device(late_input, seed=7)),
+        "slip": (u, np.where(in_part[:, None], before, x)),
+        "response": (u, x * gain),
+        "drift": (u, x + 0.1 * np.linspace(-1, 1, n)[:, None] ** 3),
+        "misfit": (u, x + noise),
+        "spectrum": (u, x + 0.02 * np.sin(0.3117 * row)[:, None]),
+        "rows": (u, swapped),
+        "copies": (u, copied),
+        "batches": (u, (batches - batches.mean(axis=1, keepdims=True)).reshape(x.shape)),
+        "codes": (u, np.where(is_gap, x.mean(axis=0), x)),
+        "cells": (u, x + spikes),
+        "inputs": (bent, device(bent, seed=7)),
+    }
+
+
+def principle(count: int) -> None:
+    """Draw what every test of the data finds in a mistake; `count` changes nothing."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=8)
+    for name, (u, x) in mistakes().items():
+        check = infocap.diagnose(u, x, basis).checks[0]
+        with infocap.plot.width(PRINCIPLE_WIDTH_MM):
+            ax = infocap.plot.finding(check)
+        ax.figure.savefig(IMAGES / f"principle-{name}.png", dpi=200)
+        plt.close(ax.figure)
+        print(f"{name}: {check}")
+
+
 PICTURES = {
+    "principle": (principle, 1, 1),
     "demand": (demand, 1, 2),
     "zeros": (zeros, 2, 20),
     "calibration": (calibration, 2, 100),

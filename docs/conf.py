@@ -35,7 +35,6 @@ version = release = infocap.__version__
 
 extensions = [
     "myst_nb",
-    "catalogue",
     "console_cells",
     "gallery",
     "mathml",

@@ -11,9 +11,10 @@ import pytest
 from faulty_data import BASIS, MISTAKES, recorded
 
 import infocap
+from infocap.diagnostics._ranking import RANKING
 
 ROOT = Path(infocap.__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+sys.path.insert(0, str(ROOT / "docs"))
 import catalogue  # noqa: E402 (it is no part of the package)
 
 ENTRIES = catalogue.entries()
@@ -60,6 +61,16 @@ def test_every_message_has_a_place_in_the_catalogue():
         assert catalogue._sentence(one.cure) in text
     assert 80 < text.count("\n- ") <= len(ENTRIES)
     assert {title for title in catalogue.SECTIONS if f"## {title}\n\n## " in text} == set()
+
+
+def test_the_committed_page_is_that_of_the_code():
+    page = catalogue.PAGE.read_text(encoding="utf-8")
+    assert page == catalogue.written(), "run python docs/catalogue.py --write"
+
+
+def test_every_cause_of_the_data_is_in_the_catalogue():
+    causes = {cause for one in ENTRIES for cause in one.cause.split(" or ")}
+    assert set(RANKING) - causes <= {"units", "wrapped"}  # which only running the code tells
 
 
 def calls(kind):

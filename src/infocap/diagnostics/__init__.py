@@ -1,15 +1,17 @@
-"""Checks: one mistake per function, in one table. What they find is kept in the result and shown wherever it is.
+"""Checks: one mistake per function, in two tables. What they find is kept in the result and shown wherever it is.
 
-A check is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"] = function`` adds one.
+A check of the answer is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"] = function`` adds one. A
+test of the data is a function of an excerpt of its rows that yields findings; ``DATA["in order"] = function`` adds one.
 """
 
 from ..errors import Check
 from ._case import Case
-from ._checks import CHECKS, run_checks
+from ._checks import CHECKS, DATA, run_checks
+from ._finding import finding
+from ._order import level
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._checks import DATA as DATA
 from ._checks import NEEDS as NEEDS
 from ._checks import WITH_MEMORY as WITH_MEMORY
 from ._checks import mistakes as mistakes
@@ -18,4 +20,4 @@ from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES
 from ._excerpt import N_LOW_FUNCTIONS as N_LOW_FUNCTIONS
 from ._values import CODES as CODES
 
-__all__ = ["CHECKS", "Case", "Check", "run_checks"]
+__all__ = ["CHECKS", "DATA", "Case", "Check", "finding", "level", "run_checks"]

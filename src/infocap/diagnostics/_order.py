@@ -86,7 +86,28 @@ class Lags:
 
 
 def level(excerpt: Excerpt) -> float:
-    """Return the p-value below which a test of this excerpt speaks."""
+    """Return the p-value below which a test of this excerpt speaks.
+
+    One probability of a false alarm is shared among all tests and all excerpts of a data set.
+
+    Parameters
+    ----------
+    excerpt
+        What a test of the data is given.
+
+    Examples
+    --------
+    >>> found = []
+    >>> def my_test(excerpt):
+    ...     found.append(infocap.diagnostics.level(excerpt))
+    ...     yield from ()
+    >>> infocap.diagnostics.DATA["nothing in particular"] = my_test
+    >>> u = infocap.draw(infocap.product_basis("legendre", 1, 3), 64, seed=1)
+    >>> found_in_data = infocap.diagnose(u, u**2)
+    >>> del infocap.diagnostics.DATA["nothing in particular"]
+    >>> 0 < found[0] < 1e-3
+    True
+    """
     return FALSE_ALARM_PER_DATA_SET / N_TESTS * excerpt.share
 
 

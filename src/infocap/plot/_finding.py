@@ -25,6 +25,8 @@ LEVELS_PER_OCTAVE = 3
 # Channels whose names fit beside a map, and ticks at whole numbers.
 MAX_NAMES = 12
 MAX_WHOLE_TICKS = 8
+# The largest distance of bars that stand for whole numbers: a lag of 0 may be missing.
+MAX_WHOLE_DISTANCE = 2
 LEGEND_ABOVE: Any = {
     "loc": "lower center",
     "bbox_to_anchor": (0.5, 1.0),
@@ -109,7 +111,8 @@ def _places_of_bars(picture: dict[str, Any]) -> Floats:
 
 def _has_whole_places(picture: dict[str, Any]) -> bool:
     """Return whether bars stand for single things, such as lags, and not for ranges of values."""
-    return bool(np.all(np.diff(_places_of_bars(picture)) == 1))
+    places = _places_of_bars(picture)
+    return bool(np.all(places % 1 == 0) and np.all(np.diff(places) <= MAX_WHOLE_DISTANCE))
 
 
 def _bar_width(picture: dict[str, Any]) -> float:

@@ -1,21 +1,42 @@
-"""The catalogue of warnings: every check and warning of the code, with its cure, read from the code itself.
+"""The catalogue of causes: every check and warning of the code, with its cause and its cure, read from the code itself.
 
 A message is written once, where it is raised, as "what was found: why; what to do.", or by `finding` with the next step
-apart. This script finds these places in the syntax tree, puts … in the place of numbers and names, and writes the list
-that `docs/howto/warnings.md` includes.
-`python docs/_extensions/catalogue.py` prints it.
+apart. This script finds these places in the syntax tree, puts … in the place of numbers and names, and writes the page
+docs/howto/warnings.md.
+
+`python docs/catalogue.py --write` writes it; without `--write` it is printed. `tests/lab/test_catalogue.py` fails where
+the page is not that of the code.
 """
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parents[2] / "src" / "infocap"
-WRITTEN = Path(__file__).parents[1] / "reference" / "generated" / "warnings.inc"
+SOURCE = Path(__file__).parents[1] / "src" / "infocap"
+PAGE = Path(__file__).with_name("howto") / "warnings.md"
+HEAD = """<!-- Written by `python docs/catalogue.py --write`; do not edit. -->
+
+# Every warning, its cause and its cure
+
+infocap tests the data in each estimation and stores the findings in `result.checks`. Each says what was found, what it
+costs where this is known, and what to do. Here `…` stands for the numbers and names of your data, and the words in front
+are the cause, `check.found["cause"]`.
+
+- A **warning** means that the answer is weaker than it looks. `infocap estimate --strict` then ends with exit code 1,
+  and in Python it is a `DataWarning`.
+- **The total is unreliable** if the warning concerns the total itself. It is then shown without an error bar, with the
+  reason.
+- A **note** says what was corrected or chosen, without harm. A finding that costs less than 0.02 of the total is a note,
+  too.
+
+This page is generated from the code. [Mistakes in data](mistakes.md) says how to go on from a warning, and
+[the principle](../explained/principle.md) what lies behind the tests of the data.
+"""
 GAP = "…"
 # Alternatives with fewer words, such as "delay 1" and "delays 1 to 3", are not worth an entry each.
 FEW_WORDS = 5
@@ -239,7 +260,7 @@ def _of_call(file: str, call: ast.Call, texts: Texts) -> Iterator[Entry]:
     note |= "is_note" in words
     unreliable = "in_short" in words if is_finding else "unreliable" in words
     place = texts.places[id(call)]
-    causes = texts.of(words["cause"], place) if "cause" in words else [""]
+    causes = _causes(words["cause"], texts) if "cause" in words else []
     steps = texts.of(words["next_step"], place) if is_finding else [""]
     for text in dict.fromkeys(map(_tidied, texts.at(call))):
         for step in dict.fromkeys(map(_tidied, steps)):
@@ -251,8 +272,21 @@ def _of_call(file: str, call: ast.Call, texts: Texts) -> Iterator[Entry]:
                     kind="note" if note else "warning",
                     unreliable=unreliable,
                     next_step=step,
-                    cause=" or ".join(causes),
+                    cause=" or ".join(dict.fromkeys(causes)),
                 )
+
+
+def _causes(node: ast.expr, texts: Texts) -> list[str]:
+    """Every cause that an expression can be; none where only running the code tells."""
+    match node:
+        case ast.Constant(value=str(cause)):
+            return [cause]
+        case ast.IfExp(body=yes, orelse=no):
+            return [*_causes(yes, texts), *_causes(no, texts)]
+        case ast.Name(id=name):
+            values = [value for _, value in texts.assigned.get(name, ())]
+            return [cause for value in values for cause in _causes(value, texts)]
+    return []
 
 
 def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
@@ -279,24 +313,17 @@ def section_of(entry: Entry) -> str:
     for title, places in SECTIONS.items():
         if any(entry.file == place or entry.file.startswith(f"{place}/") for place in places):
             return title
-    raise LookupError(f"docs/_extensions/catalogue.py has no section for src/infocap/{entry.file}.")
+    raise LookupError(f"docs/catalogue.py has no section for src/infocap/{entry.file}.")
 
 
 def written() -> str:
-    """The catalogue in Markdown: a list per section, of what is said and what to do."""
-    every, lines = entries(), []
+    """The page in Markdown: a list per section, of causes, of what is said and of what to do."""
+    every, lines = entries(), [HEAD]
     for title in SECTIONS:
         lines += [f"## {title}", ""]
         cures: dict[str, list[str]] = {}
         for entry in (one for one in every if section_of(one) == title):
-            mark = (
-                " *(note)*"
-                if entry.kind == "note"
-                else " *(the total is unreliable)*"
-                if entry.unreliable
-                else ""
-            )
-            said = f"- {_sentence(entry.found.removesuffix('.'))}.{mark}"
+            said = f"- {_cause_in_words(entry)}{_sentence(entry.found.removesuffix('.'))}.{_mark(entry)}"
             cures.setdefault(said, []).extend([entry.cure] if entry.cure else [])
         for said, several in cures.items():
             cure = " Or: ".join(map(_sentence, dict.fromkeys(several)))
@@ -309,6 +336,16 @@ def written() -> str:
     return "\n".join(lines)
 
 
+def _cause_in_words(entry: Entry) -> str:
+    return f"**{entry.cause}:** " if entry.cause else ""
+
+
+def _mark(entry: Entry) -> str:
+    if entry.kind == "note":
+        return " *(note)*"
+    return " *(the total is unreliable)*" if entry.unreliable else ""
+
+
 def _sentence(text: str) -> str:
     """A text with a capital letter where it begins with a word, and escaped for Markdown where it is not code."""
     text = text[:1].upper() + text[1:] if re.match(r"[a-z']+[ ,]", text) else text
@@ -319,16 +356,8 @@ def _sentence(text: str) -> str:
     )
 
 
-def _write(app: Any) -> None:
-    WRITTEN.parent.mkdir(parents=True, exist_ok=True)
-    WRITTEN.write_text(written(), encoding="utf-8")
-
-
-def setup(app: Any) -> dict[str, bool]:
-    """Write the catalogue before the pages are read."""
-    app.connect("builder-inited", _write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
 if __name__ == "__main__":
-    print(written())
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(written(), encoding="utf-8")
+    else:
+        print(written())
