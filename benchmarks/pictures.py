@@ -267,7 +267,7 @@ def principle(count: int) -> None:
         check = infocap.diagnose(u, x, basis).checks[0]
         with infocap.plot.width(PRINCIPLE_WIDTH_MM):
             ax = infocap.plot.finding(check)
-        ax.figure.savefig(IMAGES / f"principle-{name}.png", dpi=200)
+        ax.figure.savefig(IMAGES / f"principle-{name}.png", dpi=150)
         plt.close(ax.figure)
         print(f"{name}: {check}")
 

@@ -100,6 +100,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"infocap\.(typing|kernels|samples|workflow|result\._(target|analyses))\..*"),
     (r"py:.*", r"infocap\.lab\.experiment\._(measurement|status)\..*"),
     (r"py:.*", r"infocap\.theory\._forecast\..*"),
+    (r"py:.*", r"infocap\.diagnostics\._excerpt\..*"),
 ]  # names of inner modules, and of other packages
 
 

@@ -91,7 +91,7 @@ def _draw_series(ax: Axes, picture: dict[str, Any]) -> None:
         else:
             marker = "o" if len(x) <= MAX_MARKERS else ""
             ax.plot(x, y, marker=marker, markersize=3, **style)
-    if kind == "histogram" and _has_whole_places(picture):
+    if _has_whole_places(picture):
         ax.xaxis.set_major_locator(MaxNLocator(MAX_WHOLE_TICKS, integer=True))
         ax.margins(x=0.1)
     if "x" in picture.get("log", ""):
@@ -110,7 +110,7 @@ def _places_of_bars(picture: dict[str, Any]) -> Floats:
 
 
 def _has_whole_places(picture: dict[str, Any]) -> bool:
-    """Return whether bars stand for single things, such as lags, and not for ranges of values."""
+    """Return whether points stand for single things, such as lags, and not for values."""
     places = _places_of_bars(picture)
     return bool(np.all(places % 1 == 0) and np.all(np.diff(places) <= MAX_WHOLE_DISTANCE))
 
