@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from .._formatting import join_names
+from .._formatting import counted, join_names
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._chance import chi_squared_tail, gamma_tail
@@ -421,10 +421,10 @@ def _early_check(values: dict[str, Any]) -> Check:
     """Return the check of a sequence whose readouts hold later inputs."""
     lag = values["lag"]
     return finding(
-        f"readouts hold inputs that come later, u[t+{lag}]: x is {lag} samples early, or was filtered "
+        f"readouts hold inputs that come later, u[t+{lag}]: x is {counted(lag, 'sample')} early, or was filtered "
         "forwards and backwards",
         cause="later inputs",
-        next_step=f"leave out the last {lag} rows of x and the first {lag} of u",
+        next_step=f"leave out the last {counted(lag, 'row')} of x and the first {lag} of u",
         in_short="readouts ahead of the inputs",
         **values,
     )

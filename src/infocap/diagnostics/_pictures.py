@@ -1,6 +1,6 @@
 """Small pictures of findings, as numbers: `infocap.plot.finding` draws them.
 
-Each is made from the excerpt in which a finding was seen, and only for findings that are told.
+Each is made from the excerpt in which a finding was seen, and only for warnings that are told.
 `PICTURES` says which picture shows which cause. A finding that has none there, but rows or
 channels, is shown by the map of misfit.
 """
@@ -8,7 +8,7 @@ channels, is shown by the map of misfit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -510,7 +510,7 @@ def correlations_of_channels(excerpt: Excerpt, found: dict[str, Any]) -> Picture
     )
     top = max(max(one.y) for one in picture.series)
     line = series("expected", [chance, chance], [0.0, top], "chance")
-    return Picture(**{**vars(picture), "series": [*picture.series, line]})
+    return replace(picture, y_label="pairs", series=[*picture.series, line])
 
 
 # Inputs.
@@ -549,34 +549,6 @@ def input_against_input(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         y_label=f"u{second + 1}",
         caption="Each point is a row; independent inputs fill the plane evenly.",
         series=[series("found", excerpt.u[rows, first], excerpt.u[rows, second])],
-    )
-
-
-def inputs_along_the_run(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
-    """Return the inputs of the first rows in the order of acquisition."""
-    rows = np.arange(min(excerpt.n, MAX_POINTS))
-    return Picture(
-        kind="points",
-        x_label="measurement",
-        y_label="u1",
-        caption="The first input in the order of acquisition: its values are not in random order.",
-        series=[series("found", excerpt.positions[rows], excerpt.u[rows, 0])],
-    )
-
-
-def channel_against_input(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
-    """Return a channel against the input that it equals."""
-    channel = _channel(excerpt, found)
-    inputs = excerpt.u[:, found["inputs"]]
-    correlations = [abs(np.corrcoef(excerpt.x[:, channel], column)[0, 1]) for column in inputs.T]
-    k = found["inputs"][int(np.argmax(correlations))]
-    rows = _some(excerpt.n)
-    return Picture(
-        kind="points",
-        x_label=f"u{k + 1}",
-        y_label=_name_of(excerpt, channel),
-        caption="The channel against the input: one line, without any noise.",
-        series=[series("found", excerpt.u[rows, k], excerpt.x[rows, channel])],
     )
 
 
@@ -673,8 +645,6 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
     "domain": histogram_of_input,
     "shape of inputs": histogram_of_input,
     "correlated inputs": input_against_input,
-    "order of inputs": inputs_along_the_run,
-    "monitor": channel_against_input,
     "no effect": capacity_of_inputs,
 }
 
