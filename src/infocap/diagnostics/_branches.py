@@ -4,8 +4,9 @@ Readouts of a device follow their inputs. A meter that changes its range, a lost
 sign, a converter that overflows: each leaves a channel on two branches, x and x/s or x and x + c,
 with s and c known exactly. Functions of the inputs fit neither. When each value is moved to the
 branch that lies nearer to the fit, and the fit is made again, the channel is explained many times
-better, and the values of both branches follow their inputs. No smooth channel gains like that,
-and no noise does: on clean devices the unexplained part falls by less than 3 times.
+better, and the values of both branches follow their inputs. Noise gains nothing, and smooth channels
+that bend more than their fit gain up to 3 times. Rare steps gain more, but what was moved then lies
+at some inputs, or does not follow them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt
+from ._outliers import belong_to_inputs
 from ._residuals import NORMAL_MEDIAN_DEVIATION
 
 # Factors between the branches: a sign, ranges of meters and amplifiers, prefixes of units.
@@ -62,8 +64,8 @@ MIN_DISTANCE_OF_BRANCHES = 4.0
 # there are no more.
 MIN_CHANNELS = 2
 MIN_SHARE_OF_CHANNELS = 0.25
-# Channels that are looked at in earnest, and rows of them, fewer at first. Each takes a millisecond
-# or two, so the search ends where some show the same, or many show nothing.
+# Channels that are looked at in earnest, and rows of them, fewer at first. Each takes some five
+# milliseconds, so the search ends where some show the same, or many show nothing.
 MAX_CHANNELS = 12
 MAX_CHANNELS_OF_FIRST_LOOK = 24
 ENOUGH_CHANNELS = 4
@@ -95,7 +97,12 @@ class Branches:
     cause: str  # "units", "gain steps" or "wrapped"
     factor: float  # between the branches; 1 where a range lies between them
     gain: float  # times that less is unexplained
-    share: float  # of the values, that were moved
+    is_moved: Floats  # which of the rows that were looked at
+
+    @property
+    def share(self) -> float:
+        """Part of the values that were moved."""
+        return float(np.mean(self.is_moved))
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ def other_branches(excerpt: Excerpt) -> Iterator[Check]:
     functions = _functions_of_some_rows(excerpt)
     if len(functions.rows) < max(MIN_ROWS, MIN_ROWS_PER_FUNCTION * functions.all.shape[1]):
         return
-    found: dict[str, dict[int, Branches]] = {}
+    found: dict[tuple[str, float], dict[int, Branches]] = {}
     n_looked_at = 0
     for k in channels:
         most = max(map(len, found.values()), default=0)
@@ -137,20 +144,27 @@ def other_branches(excerpt: Excerpt) -> Iterator[Check]:
             break
         n_looked_at += 1
         branches = _best_branches(functions, excerpt.x[functions.rows, k])
-        if branches is not None:
-            found.setdefault(branches.cause, {})[int(k)] = branches
+        if branches is not None and not _is_rare_step(excerpt, functions.rows, branches):
+            found.setdefault((branches.cause, branches.factor), {})[int(k)] = branches
     if not found:
         return
-    cause, of_cause = max(found.items(), key=lambda item: len(item[1]))
+    alike = max(found.values(), key=len)
     n_needed = max(MIN_CHANNELS, MIN_SHARE_OF_CHANNELS * n_looked_at)
-    if len(of_cause) >= min(n_needed, excerpt.x.shape[1]):
-        yield _check(excerpt, cause, of_cause)
+    if len(alike) >= min(n_needed, excerpt.x.shape[1]):
+        yield _check(excerpt, alike)
 
 
-def _check(excerpt: Excerpt, cause: str, found: dict[int, Branches]) -> Check:
+def _is_rare_step(excerpt: Excerpt, rows: Integers, branches: Branches) -> bool:
+    """Return whether few values were moved, at inputs where the device itself may jump."""
+    if branches.cause == "wrapped" or branches.share >= FEW_MOVED:
+        return False
+    return belong_to_inputs(excerpt, rows[branches.is_moved])
+
+
+def _check(excerpt: Excerpt, found: dict[int, Branches]) -> Check:
     names = excerpt.names(found)
     best = max(found.values(), key=lambda branches: branches.gain)
-    if cause == "wrapped":
+    if best.cause == "wrapped":
         told = (
             "jumps of the full range against what their inputs give (a converter that wraps around)"
         )
@@ -170,7 +184,7 @@ def _check(excerpt: Excerpt, cause: str, found: dict[int, Branches]) -> Check:
         f"the values; without that, functions of the inputs leave {best.gain:.0f} times less; "
         "repair them and read again.",
         unreliable=unreliable,
-        cause=cause,
+        cause=best.cause,
         channels=names,
         factor=best.factor,
         share=best.share,
@@ -272,7 +286,7 @@ def _two_scales(functions: Functions, x: Floats, factor: float) -> Branches | No
     if counts.max() > MAX_SHARE_OF_ONE_VALUE * counts.sum():
         return None
     cause = "units" if factor >= MIN_FACTOR_OF_UNITS else "gain steps"
-    return Branches(cause, factor, moved.gain, share)
+    return Branches(cause, factor, moved.gain, moved.is_moved)
 
 
 def _edge_of_gap(size: Floats) -> float:
@@ -300,7 +314,7 @@ def _two_ranges(functions: Functions, x: Floats) -> Branches | None:
     distance = np.abs(moved.column - moved.fitted)[moved.is_moved]
     if np.mean(distance < MAX_DISTANCE_OF_MOVED * span) < MIN_SHARE_AT_HOME:
         return None
-    return Branches("wrapped", 1.0, moved.gain, share)
+    return Branches("wrapped", 1.0, moved.gain, moved.is_moved)
 
 
 def _is_moved(alternatives: Floats, column: Floats, fitted: Floats) -> Floats:
