@@ -4,9 +4,9 @@ Readouts of a device follow their inputs. A meter that changes its range, a lost
 sign, a converter that overflows: each leaves a channel on two branches, x and x/s or x and x + c,
 with s and c known exactly. Functions of the inputs fit neither. When each value is moved to the
 branch that lies nearer to the fit, and the fit is made again, the channel is explained many times
-better, and the values of both branches follow their inputs. Noise gains nothing, and smooth channels
-that bend more than their fit gain up to 3 times. Rare steps gain more, but what was moved then lies
-at some inputs, or does not follow them.
+better, and the values of both branches follow their inputs. Noise gains nothing, and smooth
+channels that bend more than their fit gain up to 3 times. Rare steps gain more, but what was moved
+then lies at some inputs, or does not follow them.
 """
 
 from __future__ import annotations
