@@ -300,7 +300,8 @@ def _whole_data(excerpt: Excerpt) -> tuple[Floats, Floats, Integers]:
 
 def _n_equal(column: Floats) -> int:
     """Return how many values of a column have come before."""
-    return int(np.count_nonzero(np.diff(np.sort(column)) == 0))
+    in_order = np.sort(column)
+    return int(np.count_nonzero(in_order[1:] == in_order[:-1]))
 
 
 def _equal_inputs(u: Floats) -> tuple[Integers, Integers]:

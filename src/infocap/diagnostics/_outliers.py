@@ -82,6 +82,8 @@ def _n_needed_channels(n_channels: int) -> float:
 def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
     """Yield a check where rows lie far out in half of their channels."""
     candidates = np.flatnonzero(excerpt.residuals.log_misfit > 2 * np.log(FAR_MISFIT))
+    if len(candidates) < MIN_GLITCHED_ROWS:
+        return
     size = np.abs(excerpt.residuals.channel_residuals(candidates))
     sizes = np.median(size / deviation, axis=1)
     candidates = candidates[sizes > FAR_ROW]

@@ -63,7 +63,7 @@ MIN_SHARE_OF_WHOLE_STEPS = 0.999
 MAX_USUAL_STEPS = 1.5
 WHOLE_STEP = 1e-6
 # Channels in which equal neighbours are looked for at first.
-N_FIRST_CHANNELS = 8
+N_FIRST_CHANNELS = 4
 # Equal neighbours that a finding needs, and by how many standard deviations they are more than at
 # other lags.
 MIN_STALE_ROWS = 4
