@@ -18,7 +18,7 @@ from scipy.special import chdtri
 from .._formatting import counted, join_names
 from ..typing import Floats, Integers
 from ._exact import equal_rows
-from ._excerpt import Excerpt, misfit
+from ._excerpt import Excerpt
 from ._order import MAX_LAG, lagged_capacity, lagged_correlations, lagged_power, scanned_functions
 
 # Parts of the run, bins and points of a picture: more cannot be told apart in a small one.
@@ -119,7 +119,7 @@ def lag_scan(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="histogram",
         x_label="inputs of how many rows later",
         y_label="capacity",
-        caption="What readouts hold of the inputs of other rows; chance stays below the dashed line.",
+        caption="What readouts hold of inputs of other rows; chance stays below the dashed line.",
         series=[
             *_by_role(np.array(lags), np.maximum(capacities, 0.0), is_found),
             series("expected", [lags[0] - 0.5, lags[-1] + 0.5], [chance, chance], "chance"),
@@ -143,7 +143,7 @@ def lags_of_inputs(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="curve",
         x_label="inputs of how many rows later",
         y_label="capacity",
-        caption="What readouts hold of each input, row by row: all should be those of their own row, 0.",
+        caption="What readouts hold of each input: all should be those of their own row, 0.",
         series=curves,
     )
 
@@ -180,7 +180,7 @@ def delays_seen(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="histogram",
         x_label="delay",
         y_label="capacity",
-        caption="What readouts hold of earlier inputs; a device with memory forgets them one by one.",
+        caption="What readouts hold of earlier inputs; a device with memory forgets slowly.",
         series=_by_role(delays, np.maximum(capacities, 0.0), is_found),
     )
 
@@ -258,7 +258,7 @@ def drift_along_the_run(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="curve",
         x_label="measurement",
         y_label="readout less its fit (sd)",
-        caption=f"What the inputs do not explain of {_name_of(excerpt, channel)}, in parts of the run.",
+        caption=f"What the inputs do not explain of {_name_of(excerpt, channel)} along the run.",
         series=_beside_steady(excerpt, _means_of_parts(excerpt, left[:, channel])),
         marked=_stretches(found),
     )
@@ -270,7 +270,7 @@ def misfit_along_the_run(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     return Picture(
         kind="curve",
         x_label="measurement",
-        y_label="misfit, 1 is usual",
+        y_label="1 is usual",
         caption="How far readouts are from the fit by their own inputs, in parts of the run.",
         series=[series("usual", _middles_of_parts(excerpt), sizes / np.median(sizes))],
         marked=_stretches(found),
@@ -278,7 +278,7 @@ def misfit_along_the_run(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
 
 
 def spectrum(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
-    """Return the power of what the fit leaves, of gains, or of misfit, by frequency."""
+    """Return the power of what the fit leaves, of gains, or of by frequency."""
     residuals = excerpt.residuals
     candidates = {
         "readouts": residuals.e,
@@ -349,7 +349,7 @@ def own_against_other(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="points",
         x_label="misfit with their own inputs",
         y_label="with another row's",
-        caption="Each point is a row. Below the dashed line it fits the inputs of another row better.",
+        caption="Each point is a row. Below the line it fits the inputs of another row better.",
         series=[
             *_by_role(np.sqrt(own), np.sqrt(other), is_bad[rows], ("other rows", "rows told")),
             series("expected", ends, ends),
@@ -370,7 +370,7 @@ def equal_pairs(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="points",
         x_label="row",
         y_label="row that it equals",
-        caption="Each point is a row and the row that it equals; on the dashed line both are next to each other.",
+        caption="Each point is a row and the row that it equals; on the line both are neighbours.",
         series=[
             series("found", second[chosen], first[chosen]),
             series("expected", [0.0, last], [0.0, last]),
@@ -505,7 +505,7 @@ def correlations_of_channels(excerpt: Excerpt, found: dict[str, Any]) -> Picture
         logarithm,
         np.ones(len(logarithm), dtype=bool),
         x_label="log10 of the correlation of two channels",
-        caption="Correlations of all pairs of channels; at the dashed line they would be by chance.",
+        caption="Correlations of all pairs of channels; the dashed line is chance.",
         n_bins=20,
     )
     top = max(max(one.y) for one in picture.series)
@@ -576,7 +576,7 @@ def map_of_misfit(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
 
     A level is a digit: three more are a factor of two of the usual misfit.
     """
-    misfits = misfit(excerpt.y, excerpt.in_coordinates(excerpt.back))
+    misfits = excerpt.residuals.channel_residuals()
     names = np.array(_channel_names(excerpt))
     is_named = np.isin(names, found.get("channels", ()))
     named, others = np.flatnonzero(is_named), np.flatnonzero(~is_named)
@@ -598,7 +598,7 @@ def map_of_misfit(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         kind="map",
         x_label="measurement",
         y_label="channel",
-        caption="How far readouts are from what their inputs predict, in units of the usual distance.",
+        caption="How far readouts are from what their inputs predict, the usual distance being 1.",
         marked=[(int(starts[k]), int(stops[k])) for k in marked],
         extent=[int(starts[0]), int(stops[-1])],
         levels=["".join(map(str, line)) for line in levels.T.tolist()],
@@ -664,7 +664,7 @@ def _by_role(
 
 
 def _left_of_channels(excerpt: Excerpt) -> Floats:
-    """Return what the fit leaves of each channel, in widths of its usual range, (rows, channels)."""
+    """Return what the fit leaves of each channel, in widths of its range, (rows, channels)."""
     residuals = excerpt.residuals
     return residuals.channel_residuals() * residuals.fit.channel_scale
 
@@ -764,7 +764,7 @@ def _input_names(found: dict[str, Any]) -> str:
 
 
 def _channel(excerpt: Excerpt, found: dict[str, Any]) -> int:
-    """Return the channel that shows a finding: the first named one, or where its rows lie farthest."""
+    """Return the channel that shows a finding: the first named, or where rows lie farthest."""
     names = _channel_names(excerpt)
     rows = np.isin(excerpt.rows, found.get("rows", ()))
     candidates: Iterable[int] = range(len(names))
