@@ -590,7 +590,7 @@ def test_checks_stay_silent_where_nothing_is_wrong(seed):
     [
         (with_early_readouts, "x is 2 samples early"),
         (with_dependent_inputs, r"u\[t\] and u\[t-1\] have the correlation 0.1"),
-        (with_a_transient, "pass a `washout` that is"),
+        (with_a_transient, "Pass a `washout` that is"),
         (with_drift, "stretches of the sequence disagree"),
     ],
 )

@@ -13,7 +13,7 @@ from ._order import level
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._checks import NEEDS as NEEDS
-from ._checks import WITH_MEMORY as WITH_MEMORY
+from ._checks import data_checks as data_checks
 from ._checks import mistakes as mistakes
 from ._excerpt import MAX_ROWS as MAX_ROWS
 from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES

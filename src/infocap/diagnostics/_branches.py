@@ -20,8 +20,10 @@ from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt
+from ._finding import finding
 from ._outliers import belong_to_inputs
 from ._residuals import NORMAL_MEDIAN_DEVIATION
+from ._rows import capacity_of_rows
 
 # Factors between the branches: a sign, ranges of meters and amplifiers, prefixes of units.
 FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
@@ -151,7 +153,7 @@ def other_branches(excerpt: Excerpt) -> Iterator[Check]:
     alike = max(found.values(), key=len)
     n_needed = max(MIN_CHANNELS, MIN_SHARE_OF_CHANNELS * n_looked_at)
     if len(alike) >= min(n_needed, excerpt.x.shape[1]):
-        yield _check(excerpt, alike)
+        yield _check(excerpt, functions.rows, alike)
 
 
 def _is_rare_step(excerpt: Excerpt, rows: Integers, branches: Branches) -> bool:
@@ -161,30 +163,33 @@ def _is_rare_step(excerpt: Excerpt, rows: Integers, branches: Branches) -> bool:
     return belong_to_inputs(excerpt, rows[branches.is_moved])
 
 
-def _check(excerpt: Excerpt, found: dict[int, Branches]) -> Check:
+def _check(excerpt: Excerpt, rows: Integers, found: dict[int, Branches]) -> Check:
+    """Return the check of channels that are on the same two branches in some rows of all."""
     names = excerpt.names(found)
     best = max(found.values(), key=lambda branches: branches.gain)
     if best.cause == "wrapped":
-        told = (
+        values = (
             "jumps of the full range against what their inputs give (a converter that wraps around)"
         )
-        unreliable = "values that wrap around"
+        in_short = "values that wrap around"
     elif best.factor < 0:
-        told = "values with the sign of their inputs' response and values with the opposite one"
-        unreliable = "values of both signs"
+        values = "values with the sign of their inputs' response and values with the opposite one"
+        in_short = "values of both signs"
     else:
-        told = (
+        values = (
             f"values of two kinds, some {best.factor:g} times larger than their inputs give "
-            "(autorange, "
-            'V and mV, or "1,234" read as 1.234)'
+            '(autorange, V and mV, or "1,234" read as 1.234)'
         )
-        unreliable = "values in mixed units"
-    return Check(
-        f"{len(names)} channels or more hold {told}: {join_names(names)}, {best.share:.1%} of "
-        f"the values; without that, functions of the inputs leave {best.gain:.0f} times less; "
-        "repair them and read again.",
-        unreliable=unreliable,
+        in_short = "values in mixed units"
+    rows_of_first = rows[next(iter(found.values())).is_moved]
+    return finding(
+        f"{len(names)} channels or more hold {values}: {join_names(names)}, {best.share:.1%} of "
+        f"the values; without that, functions of the inputs leave {best.gain:.0f} times less",
         cause=best.cause,
+        next_step="repair these values and read them again",
+        in_short=in_short,
+        capacity=capacity_of_rows(excerpt.residuals, best.share * excerpt.n),
+        rows=np.sort(excerpt.rows[rows_of_first]),  # in the first of the channels
         channels=names,
         factor=best.factor,
         share=best.share,

@@ -28,6 +28,7 @@ from ._pictures import picture_of
 from ._ranking import one_cause_first
 from ._residuals import fit_readouts
 from ._rows import misplaced_rows
+from ._sequences import dependent_inputs, unsettled_beginning
 from ._time import changes_with_time, periods
 from ._values import (
     clipped,
@@ -67,6 +68,8 @@ DATA: dict[str, DataCheck] = {
     "no hum, no alternate rows that differ": periods,
     "no rows in the place of others": misplaced_rows,
     "no clock or thermometer among the readouts": clocks,
+    "inputs of each step independent of those before": dependent_inputs,
+    "runs that begin where they stay": unsettled_beginning,
 }
 # Those that hold for devices with memory, too.
 WITH_MEMORY: tuple[DataCheck, ...] = (
@@ -86,7 +89,10 @@ WITH_MEMORY: tuple[DataCheck, ...] = (
     changes_with_time,
     periods,
     misplaced_rows,
+    dependent_inputs,
+    unsettled_beginning,
 )
+ONLY_WITH_MEMORY: tuple[DataCheck, ...] = (dependent_inputs, unsettled_beginning)
 # Rows that some of them need in an excerpt.
 MIN_ROWS: dict[DataCheck, int] = {
     without_effect: 64,
@@ -104,6 +110,13 @@ MIN_ROWS: dict[DataCheck, int] = {
 NEEDS = {name: MIN_ROWS[check] for name, check in DATA.items() if check in MIN_ROWS}
 # What concerns the whole run is looked for in the overview of a long data set, and only there.
 OF_OVERVIEW: tuple[DataCheck, ...] = (inputs_off, changes_with_time)
+
+
+def data_checks(of_sequences: bool) -> dict[str, DataCheck]:
+    """Return what is looked for in the data of devices with or without memory."""
+    if of_sequences:
+        return {name: check for name, check in DATA.items() if check in WITH_MEMORY}
+    return {name: check for name, check in DATA.items() if check not in ONLY_WITH_MEMORY}
 
 
 def mistakes(
@@ -142,10 +155,9 @@ def mistakes(
 
 def _findings_of_excerpt(excerpt: Excerpt, rows: ExcerptRows, has_overview: bool) -> list[Check]:
     """Return what is wrong with the data of one excerpt, and the rows that it holds."""
-    samples = excerpt.samples
     findings = list[Check]()
-    for name, data_check in DATA.items():
-        if excerpt.n < NEEDS.get(name, 0) or (samples.history and data_check not in WITH_MEMORY):
+    for name, data_check in data_checks(excerpt.of_sequence).items():
+        if excerpt.n < NEEDS.get(name, 0):
             continue
         is_for_overview = data_check in OF_OVERVIEW
         if has_overview and is_for_overview != excerpt.is_overview:
@@ -214,12 +226,7 @@ def run_checks(case: Case) -> tuple[Check, ...]:
     checks = []
     for check in case.estimate.checks:
         checks.append(check if isinstance(check, Check) else Check(check))
-    table = dict(CHECKS)
-    if case.evidence.basis.of_sequences:
-        from ._sequences import SEQUENCE_CHECKS
-
-        table |= SEQUENCE_CHECKS
-    for find in table.values():
+    for find in CHECKS.values():
         checks += find(case)
     told = dict.fromkeys(one_cause_first(checks))
     return tuple(_with_picture(check, case) for check in told)

@@ -9,7 +9,7 @@ from .._formatting import counted
 from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
-from ..diagnostics import DATA, N_LOW_FUNCTIONS, NEEDS, WITH_MEMORY
+from ..diagnostics import DATA, N_LOW_FUNCTIONS, NEEDS, data_checks
 from ..errors import Check, DataError, DataWarning, ParameterError
 from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording
@@ -170,8 +170,7 @@ def diagnose(
         return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS), declared_basis)
 
     n_samples = len(recording.design_index) - len(missing)
-    is_sequence = declared_basis.of_sequences
-    names = [name for name, check in DATA.items() if not is_sequence or check in WITH_MEMORY]
+    names = list(data_checks(declared_basis.of_sequences))
     skipped = tuple(name for name in names if n_samples < NEEDS.get(name, 0))
     causes = {check.found.get("cause") for check in checks}
     not_passed = {check.found.get("looked_for") for check in checks}
