@@ -47,8 +47,10 @@ WITHOUT_MESSAGES = ("errors.py", "diagnostics/_finding.py", "diagnostics/_rankin
 # The order of the sections; a folder or file of the package that is not named here stops the build.
 SECTIONS = {
     "Inputs and readouts": (
+        "diagnostics/_inputs.py",
         "diagnostics/_values.py",
-        "diagnostics/_cells.py",
+        "diagnostics/_outliers.py",
+        "diagnostics/_branches.py",
         "diagnostics/_exact.py",
     ),
     "Order and time": (

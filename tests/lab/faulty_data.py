@@ -109,6 +109,28 @@ def frozen():
     return out
 
 
+def wrapped():
+    """A converter whose range ends before the readouts do, and which begins again at its lowest code."""
+    highest = np.quantile(X, 0.98, axis=0)
+    return np.where(highest < X, X - (highest - X.min(axis=0)), X)
+
+
+def autoranged():
+    """A meter that multiplies small values by 10, and does not write it down."""
+    return np.where(np.abs(X) < 0.15 * np.abs(X).max(axis=0), 10 * X, X)
+
+
+def with_wrong_signs():
+    is_wrong = chance().random(X.shape) < 0.3
+    return np.where(is_wrong & (np.arange(20) % 4 == 0), -X, X)
+
+
+def with_thousands_separators():
+    """Counts such as 1,234 read as 1.234, beside 987."""
+    counts = np.round(300 + 2500 * (X - X.min()) / np.ptp(X))
+    return np.where(counts >= 1000, counts / 1000, counts)
+
+
 def with_stuck_bit():
     codes = np.round((X - X.min()) / np.ptp(X) * 4095).astype(int)
     return (codes | 256).astype(float)
@@ -129,6 +151,11 @@ MISTAKES = {
     "stale": lambda: (U, stale()),
     "clipped": lambda: (U, np.clip(X, -0.5, 0.5) + 1e-4 * chance().standard_normal(X.shape)),
     "mV for V": lambda: (U, np.where(chance().random(X.shape) < 0.2, 1000 * X, X)),
+    "thousands separators": lambda: (U, with_thousands_separators()),
+    "autorange": lambda: (U, autoranged()),
+    "gains of 2": lambda: (U, np.where(chance().random(X.shape) < 0.2, 2 * X, X)),
+    "wrong signs": lambda: (U, with_wrong_signs()),
+    "wrapped": lambda: (U, wrapped()),
     "rounded readouts": lambda: (U, np.round(16 * X) / 16),
     "rounded inputs": lambda: (np.round(U, 1), X),
     "gain": lambda: (0.92 * U, X),
@@ -169,6 +196,10 @@ CAUSES = {
     "SCPI's code": "codes",
     "-9999": "codes",
     "mV for V": "units",
+    "thousands separators": "units",
+    "autorange": "gain steps",
+    "gains of 2": "gain steps",
+    "wrong signs": "gain steps",
     "gain": "domain",
     "shape": "shape of inputs",
     "correlated": "correlated inputs",

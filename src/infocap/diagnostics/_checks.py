@@ -11,8 +11,8 @@ from .._threads import parallel_map
 from ..errors import Check, ParameterError
 from ..samples import ColumnStatistics, Samples
 from ._answer import left_out, repeats_off, weak
+from ._branches import other_branches
 from ._case import Case
-from ._cells import frequent_values, missing_codes, outlying_cells
 from ._exact import (
     batches,
     copies_of_inputs,
@@ -21,7 +21,9 @@ from ._exact import (
     principal_components,
 )
 from ._excerpt import Excerpt, ExcerptRows, choose_excerpts, prepare
+from ._inputs import counted_twice, inputs_off, without_effect
 from ._order import inputs_of_other_rows
+from ._outliers import far_values
 from ._pictures import picture_of
 from ._ranking import one_cause_first
 from ._residuals import fit_readouts
@@ -30,13 +32,11 @@ from ._time import changes_with_time, periods
 from ._values import (
     clipped,
     clocks,
-    counted_twice,
-    inputs_off,
-    mixed_units,
-    outlying,
+    codes,
+    frequent_values,
+    missing_codes,
     rounded,
     stale,
-    without_effect,
 )
 
 # Capacity below which an input, or all of them, have no effect.
@@ -50,11 +50,11 @@ DATA: dict[str, DataCheck] = {
     "inputs that have an effect": without_effect,
     "no row counted twice": counted_twice,
     "no readout that repeats the one before": stale,
-    "no codes in place of numbers, no glitches": outlying,
+    "no codes in place of numbers": codes,
     "no value far too often": frequent_values,
     "no codes of a converter that never come": missing_codes,
-    "no single values far from their fit": outlying_cells,
-    "readouts in one unit, not wrapped around": mixed_units,
+    "no rows or single values far from their fit": far_values,
+    "readouts in one unit, of one sign, not wrapped around": other_branches,
     "readouts not clipped": clipped,
     "readouts resolved finer than their noise": rounded,
     "no interpolated rows": interpolated_rows,
@@ -72,10 +72,11 @@ DATA: dict[str, DataCheck] = {
 WITH_MEMORY: tuple[DataCheck, ...] = (
     inputs_off,
     stale,
-    outlying,
+    codes,
     frequent_values,
     missing_codes,
-    outlying_cells,
+    far_values,
+    other_branches,
     clipped,
     rounded,
     interpolated_rows,
@@ -96,7 +97,8 @@ MIN_ROWS: dict[DataCheck, int] = {
     misplaced_rows: 200,
     frequent_values: 256,
     missing_codes: 512,
-    outlying_cells: 256,
+    far_values: 128,
+    other_branches: 256,
     clipped: 1000,
 }
 NEEDS = {name: MIN_ROWS[check] for name, check in DATA.items() if check in MIN_ROWS}

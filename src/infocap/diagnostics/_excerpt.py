@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import NormalDist
@@ -40,24 +40,8 @@ MAX_CHANNELS_FROM_DEVICE = 192
 N_OVERVIEW_PARTS = 128
 # Functions of lowest degree, with the constant, that show what readouts have to do with inputs.
 N_LOW_FUNCTIONS = 21
-# Relative variance of a direction of the readouts below which it is rounding.
-MIN_RELATIVE_VARIANCE = 1e-10
 # Probability that chance alone raises one check of values on one data set.
 FALSE_ALARM_OF_VALUES = 1e-6
-# Rows, or so many for each readout, whose readouts are whitened for the checks of values.
-MIN_WHITENED_ROWS = 1024
-WHITENED_ROWS_PER_READOUT = 8
-# Random sums of readouts that are looked at: so many of them in so many rows, or more of them in
-# fewer rows, but so many numbers in all.
-N_RANDOM_SUMS = 12
-MAX_ROWS_OF_SUMS = 4096
-MAX_NUMBERS_OF_SUMS = 98_304
-# Sums end here, because their squares are numbers of single precision.
-MAX_SUM = 1e15
-# Functions of the inputs that are guessed from the readouts of every row.
-N_GUESSED_FUNCTIONS = 4
-# Whitened readouts end at so many standard deviations: no single row decides anything.
-MAX_WHITENED = 5.0
 # Rows, chosen at random, whose values are put in order: enough to see one value in a hundred.
 N_SORTED_ROWS = 512
 
@@ -76,10 +60,7 @@ class ExcerptRows:
 class Excerpt:
     """Rows in the order of acquisition: inputs, readouts, and low-degree functions of the inputs.
 
-    `y` (functions, n) are centred and have unit variance here. For the checks of values, `whitening`
-    (channels, rank) turns readouts minus `mean` into uncorrelated coordinates `z` of unit variance,
-    made for the first rows only, and `back` turns these into standardised channels. `own`
-    (rank, functions) are the correlations of z and y in the same row.
+    `y` (functions, n) are centred and have unit variance here.
     """
 
     samples: Samples
@@ -94,20 +75,9 @@ class Excerpt:
     ends: Floats  # lowest and highest value of each channel in the whole data set, (2, channels)
     means: Floats  # of the functions, in standard errors
     y: Floats
-    mean: Floats
-    whitening: Floats
-    z: Floats
-    back: Floats
-    own: Floats
-    clear: Integers  # the functions, those that the readouts hold best first
-    rest: Floats  # what functions leave of random sums of readouts, uncorrelated, (sums, some rows)
-    guess: (
-        Floats  # the first of the clear functions as whitened readouts guess them, (functions, n)
-    )
     some: Integers  # rows chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
     given_fit: Fit | None = None  # that of the whole data set; without it the excerpt has its own
-    glitched: set[int] = field(default_factory=set)  # rows that a check found glitched, for others
 
     @property
     def n(self) -> int:
@@ -159,7 +129,7 @@ class Excerpt:
 
     @cached_property
     def related_inputs(self) -> tuple[int, float] | None:
-        """Lag and size of the relation between inputs of neighbouring rows; None if there is none."""
+        """Lag and size of the relation between inputs of neighbouring rows; None if none."""
         from ._order import inputs_in_order
 
         return inputs_in_order(self)
@@ -174,11 +144,6 @@ class Excerpt:
         start = first + n_runs_begun * self.samples.history - memory
         u = self.samples.u.read(start, start + memory + self.n, on_host=True)
         return u[:, : self.samples.basis.n_inputs]
-
-    def in_coordinates(self, matrix: Floats) -> Floats:
-        """Return all rows in other coordinates: sums of whitened readouts, (n, columns)."""
-        matrix = self.whitening @ matrix
-        return (self.x @ matrix - self.mean @ matrix).clip(-MAX_SUM, MAX_SUM).astype(np.float32)
 
     def names(self, channels: Iterable[Any]) -> list[str]:
         """Return what channels, numbered among those that are looked at, are called in messages."""
@@ -195,7 +160,7 @@ class Excerpt:
 
 
 def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
-    """Return consecutive excerpts, or some of very many; of a long data set an overview is the last."""
+    """Return consecutive excerpts, or some of very many, and an overview of a long data set."""
     n_rows = samples.n_samples
     if samples.time is None:
         order = np.arange(n_rows)
@@ -232,7 +197,7 @@ def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
 
 
 def _with_data(samples: Samples, excerpts: list[ExcerptRows]) -> list[ExcerptRows]:
-    """Return the excerpts with their data, which are read once for them and for the overview of all."""
+    """Return the excerpts with their data, which are read once for them and the overview."""
     *parts, overview = excerpts
     u, x = _read(samples, overview.rows, samples.channels)
     stops = np.cumsum([len(part.rows) for part in parts]).tolist()
@@ -272,8 +237,7 @@ def prepare(
     deviation = np.sqrt(np.einsum("ij,ij->i", y, y) / len(x))
     y /= np.maximum(deviation, 1e-30)[:, None]
 
-    generator = np.random.default_rng(0)
-    some = generator.permutation(len(x))[:N_SORTED_ROWS]
+    some = np.random.default_rng(0).permutation(len(x))[:N_SORTED_ROWS]
     return Excerpt(
         samples=samples,
         places=chosen.rows,
@@ -290,7 +254,6 @@ def prepare(
         some=some,
         sorted=_sorted_columns(x[some]),
         given_fit=fit,
-        **_coordinates(x, y, generator),
     )
 
 
@@ -327,43 +290,6 @@ def _slice_of(table: Table, rows: Integers, columns: Integers) -> Floats:
     return to_numpy(values)
 
 
-def _coordinates(x: Floats, y: Floats, generator: np.random.Generator) -> dict[str, Any]:
-    """Return whitened coordinates of the first rows, and sums of readouts of all of them."""
-    n_rows, n_channels = x.shape
-    first_rows = x[: max(MIN_WHITENED_ROWS, WHITENED_ROWS_PER_READOUT * n_channels)]
-    mean = first_rows.mean(axis=0)
-    centred = first_rows - mean
-    gram = centred.T @ centred / len(centred)
-    inverse_deviation = 1 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    variance, vectors = np.linalg.eigh(gram * inverse_deviation * inverse_deviation[:, None])
-    kept = variance > MIN_RELATIVE_VARIANCE
-    vectors = vectors[:, kept]
-    deviation = np.sqrt(variance[kept])
-    whitening = inverse_deviation[:, None] * vectors / deviation
-    standardised = np.empty(centred.shape, np.float32)
-    np.multiply(centred, inverse_deviation, out=standardised, casting="same_kind")
-    z = (standardised @ (vectors / deviation).astype(np.float32)).clip(-MAX_WHITENED, MAX_WHITENED)
-    own = (y[:, : len(z)] @ z).T / len(z)
-    clear = np.argsort(-np.sum(own**2, axis=0))
-
-    n_sums = min(len(deviation), max(N_RANDOM_SUMS, MAX_NUMBERS_OF_SUMS // n_rows))
-    sums = generator.standard_normal((len(deviation), n_sums))
-    # Every other sum is one of standardised channels; those of whitened ones show where noise is.
-    sums[:, ::2] *= deviation[:, None]
-    matrix = whitening @ np.hstack([sums, own[:, clear[:N_GUESSED_FUNCTIONS]]])
-    shown = (matrix.T @ x.T - (mean @ matrix)[:, None]).clip(-MAX_SUM, MAX_SUM).astype(np.float32)
-    return {
-        "mean": mean,
-        "whitening": whitening,
-        "z": z,
-        "back": (vectors * deviation).T,
-        "own": own,
-        "clear": clear,
-        "rest": _left(shown[:n_sums, :MAX_ROWS_OF_SUMS], y[:, :MAX_ROWS_OF_SUMS]),
-        "guess": shown[n_sums:],
-    }
-
-
 def _sorted_columns(x: Floats) -> Floats:
     """Return the values of each column in order of size, (columns, values).
 
@@ -374,26 +300,6 @@ def _sorted_columns(x: Floats) -> Floats:
         halves = np.sort(columns.reshape(-1, columns.shape[1] // 2))
         columns = halves.reshape(len(columns), -1)
     return np.sort(columns, kind="stable")
-
-
-def _left(x: Floats, y: Floats) -> Floats:
-    """Return what functions `y` leave of rows `x` as uncorrelated rows of mean square 1."""
-    n = y.shape[1]
-    ridge = 1e-6 * n * np.eye(len(y), dtype=x.dtype)
-    x = x - np.linalg.solve(y @ y.T + ridge, y @ x.T).T @ y
-    covariance = (x @ x.T / n).astype(float)
-    inverse_deviation = 1 / np.sqrt(np.maximum(np.diag(covariance), 1e-30))
-    variance, vectors = np.linalg.eigh(covariance * inverse_deviation * inverse_deviation[:, None])
-    kept = variance > 1e-5  # others are rounding
-    whitening = (vectors[:, kept] / np.sqrt(variance[kept])).T * inverse_deviation
-    return (whitening.astype(np.float32) @ x).clip(-MAX_WHITENED, MAX_WHITENED)
-
-
-def misfit(y: Floats, x: Floats) -> Floats:
-    """Return what functions `y` (functions, n) and a constant leave of columns `x` (n, columns)."""
-    y = np.vstack([np.ones(len(x), y.dtype), y])
-    ridge = 1e-6 * np.eye(len(y), dtype=y.dtype)
-    return x - y.T @ np.linalg.solve(y @ y.T + ridge, y @ x)
 
 
 def numbers(rows: Iterable[Any]) -> str:

@@ -18,7 +18,7 @@ from scipy.special import chdtri
 from .._formatting import counted, join_names
 from ..typing import Floats, Integers
 from ._exact import equal_rows
-from ._excerpt import Excerpt, misfit
+from ._excerpt import Excerpt
 from ._order import MAX_LAG, lagged_capacity, lagged_correlations, lagged_power, scanned_functions
 
 # Parts of the run, bins and points of a picture: more cannot be told apart in a small one.
@@ -576,7 +576,7 @@ def map_of_misfit(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
 
     A level is a digit: three more are a factor of two of the usual misfit.
     """
-    misfits = misfit(excerpt.y, excerpt.in_coordinates(excerpt.back))
+    misfits = excerpt.residuals.channel_residuals()
     names = np.array(_channel_names(excerpt))
     is_named = np.isin(names, found.get("channels", ()))
     named, others = np.flatnonzero(is_named), np.flatnonzero(~is_named)
@@ -637,6 +637,7 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
     "rounded readouts": histogram_of_channel,
     "missing codes": histogram_of_channel,
     "units": histogram_of_logarithm,
+    "gain steps": readout_against_fit,
     "wrapped": readout_against_fit,
     "outlying": readout_against_fit,
     "glitches": map_of_misfit,

@@ -38,7 +38,6 @@ FACTS_THAT_SPOIL_THE_FIT = (
     "copied rows",
     "batches",
     "frozen",
-    "missing codes",
 )
 # What rests on the fit: order, rows, time, values; and stale readouts, which a slip leaves, too. The
 # first of these is told, the others beneath.
@@ -63,9 +62,11 @@ RESTS_ON_THE_FIT = (
     "drift",
     "noise",
     "period",
+    "gain steps",
+    "wrapped",
+    "missing codes",
     "glitches",
     "outlying",
-    "wrapped",
 )
 RANKING = (*FACTS, *FACTS_THAT_SPOIL_THE_FIT, *RESTS_ON_THE_FIT)
 _RANK = {cause: rank for rank, cause in enumerate(RANKING)}

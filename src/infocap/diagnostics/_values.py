@@ -1,648 +1,523 @@
-"""Values that no device gives: codes, glitches, stale rows, clipping, rounding, mixed units; and inputs off."""
+"""Values that no device gives: codes, stale or frozen readouts, clipping, rounding, and clocks.
 
-from collections.abc import Iterable, Iterator
+Each test rests on an exact fact about the values of a channel, such as one that comes far more
+often than the values beside it. Each begins with a quick look at a few sorted rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
+from scipy.stats import poisson
 
 from .._formatting import join_names
-from ..basis import DiscreteFamily, lowest_degrees
+from ..basis import DiscreteFamily
 from ..errors import Check
-from ..samples import suggest_domain
 from ..typing import Floats, Integers
-from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt, misfit, numbers
-from ._order import MAX_LAG as LAGS
+from ._excerpt import Excerpt, numbers
+from ._finding import finding
+from ._outliers import belong_to_inputs
+from ._rows import capacity_of_rows
 
-# What instruments write in place of a number: SCPI's not-a-number and infinities, full scales of converters, and nines.
-CODES: tuple[float, ...] = (
-    9.91e37,
-    9.9e37,
-    -9.9e37,
-    -9999.0,
-    9999.0,
-    99999.0,
-    -99999.0,
-    -999.0,
-    999.0,
-)
-CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
-# Widths of a channel's distribution (from 2 to 98 % of the rows) outside it, beyond which a value is no measurement;
-# for a known code less is enough.
-FAR, NEAR = 20.0, 0.5
-# Squared distance of a row from the others, relative to that of nine in ten, from which it is looked at again and
-# from which it is a glitch; at most this share of the rows are.
-LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 15.0, 40.0, 0.03, 1024
-# Standard deviations from which a channel lies outside by itself, and is left out of that distance, unless so many of
-# them do; and the share of glitched rows whose neighbours by their inputs are, from which the device responds so there.
-ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.15
-# Readouts that are looked at for glitches without a first sign of any: in so few, ten equal rows can hide each other.
-QUICKLY = 200_000
-# Rows among which equal inputs are looked for; more take seconds to put in order.
-MOST_ROWS = 1 << 20
-# Rows and channels that are looked at for values equal to the one before, beside a sum of all channels in every row;
-# all of them where some are.
-FEW_ROWS, FEW_CHANNELS = 2048, 8
-# Rows per readout from which an input without effect is looked for; the capacity that the functions
-# of each other input must have; and the largest part of it that the input could have unseen, for a
-# note and for a warning.
-MIN_ROWS_PER_READOUT_FOR_EFFECTS = 4
-MIN_CAPACITY_OF_OTHER_INPUTS = 0.3
-MAX_UNSEEN_SHARE_OF_NOTE = 0.25
-MAX_UNSEEN_SHARE_OF_WARNING = 0.1
-# With fewer rows or readouts there is at most a note: a channel may hardly see an input.
-MIN_ROWS_FOR_WARNING = 1000
-MIN_RANK_FOR_WARNING = 4
-# Such a part of the directions must be explained but for this part of their variance.
-MIN_EXPLAINED_DIRECTIONS = 0.1
-MAX_UNEXPLAINED_FOR_WARNING = 0.2
-# Parts of the rows whose means tell how far the mean of related inputs scatters.
-N_PARTS = 16
-# Part of the rows from which on rows that repeat the one before are no mistake of a few.
-MAX_STALE_SHARE = 0.5
-# Standard errors by which the mean of a function of the inputs may differ from zero.
-STANDARD_ERRORS = 5.0
-# Values that an input takes below which it was written with too few digits: rounding is then 1e-4 of its variance.
-FEW_VALUES = 64
-# Levels of a channel below which it is a device of a few states rather than one behind a converter.
-FEW_LEVELS = 24
-# Share of the noise floor that is rounding from which it is worth a note, and from which it limits the answer.
-ROUNDED, LIMITED = 0.1, 0.5
-# Times that values are denser in a pile at the end of a range than next to it, from which they are clipped; by how much
-# they may be denser next to it than farther inside, for a smooth saturation gets denser towards its end; how much wider
-# the inner half of a pile may be than the outer, for it does so inside a pile too; the width of a pile relative to the
-# range, beyond which noise hides the difference; and the largest gap between the values next to it, relative to all.
-PILED, SMOOTH, COMPACT, NARROW, APART = 20.0, 2.5, 4.0, 0.01, 0.15
-# Combinations of inputs on levels below which a pile may be one of them: they are equally likely, and a pile is 2 %.
-STATES = 256
-# Share of a channel's values below a hundredth of its range from which it may hold two units.
-SMALL = 0.06
-# Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
-# have wrapped around.
-MORE_FUNCTIONS, MOST_ODD = 120, 12
-WRAPPED = np.array([0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995])
-# Mean square of a channel's steps over twice its variance, below which it does not follow random inputs, and above
-# which it does; the share of its variance that low-degree functions of the inputs may then explain; and how many steps
-# are looked at.
-SLOW, QUICK, FOLLOWED, STEPS = 0.1, 0.8, 0.1, 512
-# Times that functions of the inputs leave less of a channel, from which a repair of it is right.
-BETTER = {"units": 10, "wrapped": 3}
+# What instruments write in place of a number: SCPI's not-a-number and infinities, and nines.
+CODES_OF_INSTRUMENTS = (9.91e37, 9.9e37, -9.9e37, -9999.0, 9999.0, 99999.0, -99999.0, -999.0, 999.0)
+# Ends of the range of converters with 16 and 32 bits.
+ENDS_OF_CONVERTERS = (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
+CODES = (*CODES_OF_INSTRUMENTS, *ENDS_OF_CONVERTERS)
+# Part of the values at each end that the width of a channel leaves out.
+OUTER_SHARE = 0.02
+# Widths outside, from which a known code is one, and from which any other value is no measurement.
+CODE_WIDTHS = 0.5
+FAR_WIDTHS = 20.0
+# No noisy readout takes a far value exactly thrice; and a value that comes in more rows is a state.
+MIN_EQUAL_FAR_CELLS = 3
+MAX_SHARE_OF_CODE = 0.03
+# Values that a channel takes, at least, to be more than a device of a few states.
+MIN_VALUES = 32
+# Equal values among some sorted rows from which a channel is looked at as a whole.
+MIN_EQUAL_IN_SAMPLE = 3
+# A value comes too often where it comes so many times, and so many times as often as any of the
+# values beside it, of which so many on each side are looked at.
+MIN_COUNT = 5
+FREQUENCY_RATIO = 4.0
+N_VALUES_BESIDE = 4
+# Frequent values of one channel beyond which it has levels of its own.
+MAX_FREQUENT_VALUES = 3
+# Chance below which a frequent value, or a hole of codes, is none.
+MAX_CHANCE = 1e-9
+# Part of the cells with a frequent value that follow each other, from which the channel is frozen.
+MIN_SHARE_IN_RUNS = 0.7
+MIN_FROZEN_ROWS = 9
+# Equal neighbours among sorted rows, from which a channel may be behind a converter.
+MIN_SHARE_OF_EQUAL = 0.05
+# A hole of codes: so many steps long, with so many values on each side of it.
+MIN_MISSING_CODES = 8
+MIN_VALUES_BESIDE_HOLE = 12
+# Values that tell how dense codes are beside a hole, and how much less dense they may be inside.
+N_VALUES_FOR_DENSITY = 16
+DENSITY_MARGIN = 0.3
+# Values are codes where so many of their distances are whole steps, and the usual one is a single
+# step.
+MIN_SHARE_OF_WHOLE_STEPS = 0.999
+MAX_USUAL_STEPS = 1.5
+WHOLE_STEP = 1e-6
+# Channels in which equal neighbours are looked for at first.
+N_FIRST_CHANNELS = 4
+# Equal neighbours that a finding needs, and by how many standard deviations they are more than at
+# other lags.
+MIN_STALE_ROWS = 4
+STALE_STANDARD_DEVIATIONS = 8.0
+OTHER_LAGS = (2, 3, 4, 5, 6, 8)
+# A channel that repeats itself in more rows hardly moves.
+MAX_SHARE_OF_STALE_ROWS = 0.5
+# A slow readout behind a converter repeats its value; a stale buffer does so in several channels.
+MIN_STALE_CHANNELS_OF_SEQUENCE = 3
+# Combinations of levels of the inputs below which a pile may be one of them: a pile is 2 %.
+MIN_INPUT_STATES = 256
+# Times that values are denser in a pile at the end of a range than next to it.
+PILE_DENSITY = 20.0
+# How much denser they may be next to the pile than farther inside: a smooth saturation gets denser
+# towards its end. And how much wider the inner half of a pile may be than its outer one.
+MAX_RISE_OF_DENSITY = 2.5
+MAX_RATIO_OF_HALVES = 4.0
+# Largest width of a pile relative to the range, beyond which noise hides its edge.
+MAX_WIDTH_OF_PILE = 0.01
+# Largest gap between values next to a pile, relative to all of them: states have gaps between them.
+MAX_GAP_BESIDE_PILE = 0.15
+# A dark detector, at less than this part of the range from zero, is not clipped.
+MAX_DARK_VALUE = 0.05
+# Part of the values that lie in the middle 80 % of the range: a device of two states has none.
+MIN_SHARE_INSIDE = 0.2
+# Numbers of values in a pile that are tried, and that are looked at next to it and farther inside.
+MIN_SHARE_OF_PILE = 0.02
+MIN_VALUES_OF_PILE = 24
+SHARE_BESIDE_PILE = 0.02
+SHARE_INSIDE_PILE = 0.05
+# Levels of a channel below which it is a device of a few states rather than one behind a converter,
+# and above which rounding is that of numbers themselves.
+MIN_LEVELS = 24
+MAX_LEVELS = 1e9
+# Rows for each channel from which the noise floor is known.
+MIN_ROWS_PER_CHANNEL = 4
+# Share of the noise floor that is rounding from which it is worth a note, and from which it limits
+# the answer.
+ROUNDING_OF_NOTE = 0.1
+ROUNDING_OF_WARNING = 0.5
+# Rows that tell whether a channel changes as slowly as a clock.
+N_ROWS_OF_CLOCK = 512
+# Mean square of the steps over twice the variance: of a clock, and of channels that follow inputs.
+MAX_STEPS_OF_CLOCK = 0.1
+MIN_STEPS_OF_OTHERS = 0.8
+# Part of the variance of a clock that functions of the inputs may explain, beside chance.
+MAX_EXPLAINED_OF_CLOCK = 0.1
 
 
-def inputs_off(s: Excerpt) -> Iterator[Check]:
-    """Inputs that do not follow the declared distribution: digits, range, shape, correlations."""
-    discrete = {k for k, family in enumerate(s.low.families) if isinstance(family, DiscreteFamily)}
-    weighted, indices = s.samples.sqrt_sample_weight is not None, s.low.indices[1:]
-    few: dict[int, Floats] = {}
-    part: dict[int, tuple[float, float, float]] = {}
-    for k in set(range(s.u.shape[1])) - discrete:
-        values = np.unique(s.u[s.some, k])
-        if len(values) <= FEW_VALUES and s.n >= 4 * FEW_VALUES:
-            few[k] = values
-        elif not weighted and (found := _part_of_domain(s, k)):
-            part[k] = found
-    if few:
-        k, values = next(iter(few.items()))
-        yield Check(
-            f"{_named(few)} takes only {len(values)} values, in steps of {np.diff(values).min():.3g}, as if written "
-            "with too few digits; keep all digits that were sent, or use basis.table for inputs on a few levels.",
-            unreliable="inputs rounded", cause="rounded inputs", inputs=[*few], values=len(values),
-        )  # fmt: skip
-    if part:
-        k, (low, high, share) = next(iter(part.items()))
-        family = s.low.families[k]
-        (start, stop), advice = family.domain, suggest_domain(low, high, family, s.samples.basis)
-        yield Check(
-            f"inputs do not follow the declared distribution ({family.distribution}): {_named(part)} runs from "
-            f"{low:.4g} to {high:.4g} and fills {share:.0%} of its domain, {start:g} to {stop:g}; {advice}.",
-            unreliable="inputs not of the declared distribution", cause="domain", inputs=[*part], share=share,
-        )  # fmt: skip
-    told = discrete | set(few) | set(part)
-    # Of inputs that were spoken of the functions have other means; of a rare large value a mean tells nothing.
-    tame = (s.low.fourth_moments[1:] < s.n / 10) & (s.low.degrees[1:] <= 4)
-    untold = ~np.any(indices[:, sorted(told)] > 0, axis=1) & tame
-    z = np.abs(_means_in_standard_errors(s)) * (untold & ~weighted)
-    alone = z * (np.sum(indices > 0, axis=1) == 1)
-    worst = int(np.argmax(alone if alone.max(initial=0) > STANDARD_ERRORS else z)) if len(z) else 0
-    if not len(z) or z[worst] <= STANDARD_ERRORS:
+def codes(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where cells hold an instrument's code, or one value far outside the others."""
+    n_outer = int(OUTER_SHARE * excerpt.sorted.shape[1])
+    low = excerpt.sorted[:, n_outer]
+    high = excerpt.sorted[:, -1 - n_outer]
+    width = high - low
+    outside = np.maximum(excerpt.ends[1] - high, low - excerpt.ends[0])
+    has_code = np.isin(excerpt.ends, CODES).any(axis=0) & (outside > CODE_WIDTHS * width)
+    channels = np.flatnonzero((has_code | (outside > FAR_WIDTHS * width)) & (width > 0))
+    if not len(channels):
         return
-    joined = np.flatnonzero(indices[worst]).tolist()
-    names, label = " and ".join(f"u{k + 1}" for k in joined), s.low.label(worst + 1)
-    size = f"the mean of {label} is {s.means[worst] / np.sqrt(s.n):.3g}, {z[worst]:.0f} standard errors from 0"
-    kinds = ", ".join(dict.fromkeys(family.distribution for family in s.low.families))
-    cause, said = "correlated inputs", f"{names} are correlated: {size}; draw each input by itself"
-    if len(joined) == 1:
-        advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
-        cause, said = "shape of inputs", f"{names} has another shape: {size}; {advice}"
-    yield Check(
-        f"inputs do not follow the declared distribution ({kinds}): {said}.",
-        unreliable="inputs not of the declared distribution",
-        cause=cause, function=label, standard_errors=float(z[worst]), inputs=joined,
-    )  # fmt: skip
-
-
-def _means_in_standard_errors(s: Excerpt) -> Floats:
-    """Return the means of the functions in standard errors.
-
-    Rows whose inputs are related count as less than their number: there the standard errors are
-    those of the means of 16 parts, if they are larger.
-    """
-    if s.related_inputs is None:
-        return s.means
-    # `y` is centred and scaled, so the means of its parts are the deviations from the mean.
-    parts = np.array([part.mean(axis=1) for part in np.array_split(s.y, N_PARTS, axis=1)])
-    relative_error = parts.std(axis=0, ddof=1) / np.sqrt(N_PARTS) * np.sqrt(s.n)
-    return s.means / np.maximum(2 * relative_error, 1)
-
-
-def _named(inputs: Iterable[int]) -> str:
-    return join_names([f"u{k + 1}" for k in inputs])
-
-
-def _part_of_domain(s: Excerpt, k: int) -> tuple[float, float, float] | None:
-    """The range of an input that leaves an end of its domain empty and is as declared over the rest, and its share."""
-    if s.related_inputs is not None:
-        return None  # Inputs in an order of their own may keep a distance to the ends.
-    family, column = s.low.families[k], s.u[:, k]
-    low, high, tail = (
-        float(column.min()),
-        float(column.max()),
-        -np.log(FALSE_ALARM_OF_VALUES * s.share) / s.n,
-    )
-    start, first, last, stop = family.quantile(
-        np.array([0.5 / s.n, tail, 1 - tail, 1 - 0.5 / s.n]).clip(0, 1)
-    )
-    if tail > 0.2 or (low <= first and last <= high):
-        return None
-    stretched = family.standard(start + (column - low) * (stop - start) / max(high - low, 1e-300))
-    fits = np.abs(family.values(stretched, 3)[1:].sum(axis=1)).max() < STANDARD_ERRORS * np.sqrt(
-        s.n
-    )
-    return (
-        (low, high, float((high - low) / (stop - start))) if fits else None
-    )  # else it has another shape
-
-
-def without_effect(excerpt: Excerpt) -> Iterator[Check]:
-    """Yield a check where no readout depends on an input."""
-    n = excerpt.n
-    rank = excerpt.residuals.rank
-    if n < MIN_ROWS_PER_READOUT_FOR_EFFECTS * rank:
-        return
-    has_input = excerpt.low.indices[1:] > 0  # (functions, inputs)
-    is_single = np.sum(has_input, axis=1) == 1
-    power = excerpt.residuals.power_of_functions
-    # By chance each function has the power `rank`.
-    n_single = np.sum(has_input[is_single], axis=0)
-    held = power[is_single] @ has_input[is_single] - rank * n_single
-    least_seen = (
-        np.array([excerpt.limit(int(rank * count)) for count in n_single]) - rank * n_single
-    )
-    in_products = power @ has_input - 3 * rank * np.sum(has_input, axis=0)
-    is_dead = (held < least_seen) & (in_products < 0)
-    if not is_dead.any() or is_dead.all():
-        return
-    held_by_others = held[~is_dead].mean()
-    largest_unseen = least_seen[is_dead].max()
-    if held_by_others < MIN_CAPACITY_OF_OTHER_INPUTS * n:
-        return
-    if largest_unseen > MAX_UNSEEN_SHARE_OF_NOTE * held_by_others:
-        return
-    dead = np.flatnonzero(is_dead).tolist()
-    # Where much is unexplained, functions of high degree may hide the effect.
-    explained = np.mean(excerpt.residuals.scale**2 < MAX_UNEXPLAINED_FOR_WARNING)
-    is_clear = (
-        n >= MIN_ROWS_FOR_WARNING
-        and rank >= MIN_RANK_FOR_WARNING
-        and largest_unseen < MAX_UNSEEN_SHARE_OF_WARNING * held_by_others
-        and explained >= MIN_EXPLAINED_DIRECTIONS
-    )
-    yield Check(
-        f"{_named(dead)} has no effect on any readout; check that its source is connected, and that "
-        "these are the values that were sent.",
-        "warning" if is_clear else "note",
-        unreliable="an input without effect" if is_clear else "",
-        cause="no effect",
-        inputs=dead,
-    )
-
-
-def counted_twice(s: Excerpt) -> Iterator[Check]:
-    """Rows with the inputs of another row: data stacked twice, or repeats among the rows."""
-    if s.first > 0:
-        return
-    n, u, x = s.n, s.u, s.x
-    if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
-        n = s.samples.n_samples
-        u, x = (one.read(0, n, on_host=True) for one in (s.samples.u, s.samples.x))
-    continuous = [
-        k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)
-    ]
-    if continuous:
-        first = np.sort(u[:, continuous[0]])
-        if np.count_nonzero(first[1:] == first[:-1]) < 5:
+    x = excerpt.x[:, channels]
+    distance = np.maximum(x - high[channels], low[channels] - x) / width[channels]
+    is_code = np.isin(x, CODES) & (distance > CODE_WIDTHS)
+    told = "instruments write it for no number; set these cells to missing (infocap diagnose --fix)"
+    if not is_code.any():
+        is_code = _equal_far_cells(x, distance)
+        told = "it lies far outside the others; leave these rows out"
+        rows = np.flatnonzero(is_code.any(axis=1))
+        if is_code.mean(axis=0).max() > MAX_SHARE_OF_CODE or belong_to_inputs(excerpt, rows):
             return
-    once, again = _equal_inputs(u) if continuous else _begun_anew(np.hstack([u, x]))
-    if not len(again):
+    rows = np.flatnonzero(is_code.any(axis=1))
+    if not len(rows):
         return
-    rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
-    copies = np.array_equal(x[once], x[again])
-    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats` (infocap diagnose --fix)"
-    if copies and continuous:
-        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy (infocap diagnose --fix)"
-    elif copies:
-        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
+    names = excerpt.names(channels[is_code.any(axis=0)])
     yield Check(
-        f"{len(again)} of {n} rows have the inputs of another row, {said}.",
-        unreliable="rows counted twice",
-        cause="stacked" if copies else "repeats", rows=rows[again].tolist(), first_rows=rows[once].tolist(),
-    )  # fmt: skip
-
-
-def _equal_inputs(u: Floats) -> tuple[Integers, Integers]:
-    """Rows whose inputs come again, and the next row with the same; none where chance explains them."""
-    n = len(u)
-    _, place, count = np.unique(u, axis=0, return_inverse=True, return_counts=True)
-    # By chance pairs are as many as the values of each input allow, and some come three times.
-    pairs = [
-        np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in u.T)
-    ]
-    expected = n**2 / 2 / np.prod([n**2 / (2 * one + 2) for one in pairs])
-    thrice = 2 / 3 * np.sum(count == 2) ** 2 / max(np.sum(count == 1), 1)
-    regular = thrice > 20 and np.sum(count > 2) < 0.2 * thrice
-    surplus = n - len(count)
-    if surplus < 5 or (surplus < 5 * expected + 10 and not regular):
-        return np.arange(0), np.arange(0)
-    order = np.argsort(place.ravel(), kind="stable")
-    again = np.flatnonzero(np.diff(place.ravel()[order]) == 0)
-    return order[again], order[again + 1]
-
-
-def _begun_anew(both: Floats) -> tuple[Integers, Integers]:
-    """Rows, of inputs on levels and their readouts, from which on all come again in their order; and those again."""
-    for start in np.flatnonzero(np.all(both[1:] == both[0], axis=1))[:8] + 1:
-        rows = np.arange(start, min(2 * start, len(both)))
-        if len(rows) > 4 and np.array_equal(both[rows], both[rows - start]):
-            return rows - start, rows
-    return np.arange(0), np.arange(0)
-
-
-def stale(s: Excerpt) -> Iterator[Check]:
-    """Measurements that repeat the readout before, to the last digit, though the inputs changed."""
-    if s.related_inputs is not None:
-        return  # Near inputs may give equal readouts.
-    few, whole = s.x[:FEW_ROWS, :: -(-s.x.shape[1] // FEW_CHANNELS)], s.guess[:1]
-    if max(np.max(np.sum(few[1:] == few[:-1], axis=0)), np.sum(whole[:, 1:] == whole[:, :-1])) < 4:
-        return
-    equal = (s.x[1:] == s.x[:-1]) & np.any(s.u[1:] != s.u[:-1], axis=1)[:, None]
-    once = np.count_nonzero(equal, axis=0)
-    some = np.flatnonzero(once > 3)
-    if not len(some):
-        return
-    # Converters give equal values by chance, as often two and more measurements apart. Rows that
-    # repeat the one before in all these channels are left out, or they would count there, too.
-    repeats_row = np.concatenate([[False], np.all(equal[:, some], axis=1)])
-    if np.mean(repeats_row) > MAX_STALE_SHARE:
-        return  # A channel that hardly moves is not stale.
-    fresh = s.x[~repeats_row][:, some]
-    later = (2, 3, 4, 5, 6, 8)
-    by_chance = np.max([np.sum(fresh[k:] == fresh[:-k], axis=0) for k in later], axis=0)
-    bad = some[once[some] > by_chance + 8 * np.sqrt(by_chance + 0.25)]
-    if s.of_sequence and len(bad) < min(3, s.x.shape[1]):
-        return  # A slow readout behind a converter repeats its value.
-    rows = np.flatnonzero(np.all(equal[:, bad], axis=1)) + 1 if len(bad) else bad
-    fresh = s.x[~repeats_row][:, bad]
-    as_many = max(int(np.sum(np.all(fresh[k:] == fresh[:-k], axis=1))) for k in later)
-    if len(bad) and len(rows) > as_many + 8 * np.sqrt(as_many + 0.25):
-        names = s.names(bad)
-        who = "all channels" if len(bad) == s.x.shape[1] else join_names(names)
-        yield Check(
-            f"{len(rows)} of {s.n} measurements repeat the readout before to the last digit, though the inputs changed "
-            f"({who}; rows {numbers(s.rows[rows])}): a stale buffer; leave them out.",
-            unreliable="stale readouts",
-            cause="stale", rows=s.rows[rows].tolist(), channels=names,
-        )  # fmt: skip
-
-
-def outlying(s: Excerpt) -> Iterator[Check]:
-    """Codes in place of numbers, and glitches: rows far outside the others."""
-    count = s.sorted.shape[1]
-    a, b = s.sorted[:, count // 50], s.sorted[:, -1 - count // 50]
-    width, (bottom, top) = b - a, s.ends
-    code = (np.isin(bottom, CODES) & (a - bottom > NEAR * width)) | (
-        np.isin(top, CODES) & (top - b > NEAR * width)
+        f"{x[is_code][0]:.6g} in {np.sum(is_code)} cells of {len(rows)} rows (rows "
+        f"{numbers(excerpt.rows[rows])}; {join_names(names)}) decides the answer: {told}.",
+        unreliable="codes among the readouts",
+        cause="codes",
+        rows=excerpt.rows[rows].tolist(),
+        channels=names,
     )
-    odd = np.flatnonzero((code | (np.maximum(top - b, a - bottom) > FAR * width)) & (width > 0))
-    outside = np.maximum(s.x[:, odd] - b[odd], a[odd] - s.x[:, odd]) / width[odd]
-    coded = np.isin(s.x[:, odd], CODES) & (outside > NEAR)
-    cells = coded if coded.any() else outside > FAR
-    values, count = np.unique(s.x[:, odd][cells], return_counts=True)
-    known, again = (
-        coded.any(),
-        cells & (s.x[:, odd] == (values[np.argmax(count)] if len(values) else np.nan)),
-    )
-    coded = (
-        coded if known else again & (np.sum(again) > 2)
-    )  # no noisy readout takes a value exactly thrice
-    rows = np.flatnonzero(coded.any(axis=1))
-    if len(rows) and (known or (np.mean(coded, axis=0).max() <= RARE and _anywhere(s, rows))):
-        names, value = s.names(odd[coded.any(axis=0)]), float(s.x[:, odd][coded][0])
-        said = "it lies far outside the others; leave these rows out"
-        if known:
-            said = "instruments write it for no number; set these cells to missing (infocap diagnose --fix)"
-        yield Check(
-            f"{value:.6g} in {np.sum(coded)} cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; "
-            f"{join_names(names)}) decides the answer: {said}.",
-            unreliable="codes among the readouts",
-            cause="codes", rows=s.rows[rows].tolist(), channels=names,
-        )  # fmt: skip
-        return
-    glitches = [*_glitched(s)]
-    yield from glitches
-    square = (s.x[:, odd] - (a + b)[odd] / 2) ** 2
-    decided = cells & (np.sum(square * cells, axis=0) > square.sum(axis=0) / 2)
-    decided[:, [not _anywhere(s, np.flatnonzero(one)) for one in decided.T]] = False
-    rows = np.flatnonzero(decided.any(axis=1))
-    if len(rows) and not glitches:
-        names = s.names(odd[decided.any(axis=0)])
-        yield Check(
-            f"{np.sum(decided)} values far outside the others hold more than half of the variance "
-            f"of {join_names(names)} (rows {numbers(s.rows[rows])}): sharp resonances, "
-            "which then want more samples, or glitches; look there.",
-            "note", cause="outlying", rows=s.rows[rows].tolist(), channels=names,
-        )  # fmt: skip
 
 
-def _anywhere(s: Excerpt, rows: Integers) -> bool:
-    """Whether rows are no neighbours by their inputs and lie together at no shift of them, where a device responds."""
-    if len(rows) < 3:
-        return True
-    u = s.u / s.u.std(axis=0)
-    apart = np.sum(u**2, axis=1) - 2 * u[rows] @ u.T
-    apart[np.arange(len(rows)), rows] = np.inf
-    if np.mean(np.isin(np.argmin(apart, axis=1), rows)) > NEIGHBOURS:
-        return False
-    y = s.y[s.low.degrees[1:] <= 3]
-    together = max(
-        np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1)
-    )
-    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM_OF_VALUES / 1e-6)
+def _equal_far_cells(x: Floats, distance: Floats) -> Floats:
+    """Return which cells hold the most frequent of the values that lie far outside."""
+    is_far = distance > FAR_WIDTHS
+    values, counts = np.unique(x[is_far], return_counts=True)
+    if not len(values) or counts.max() < MIN_EQUAL_FAR_CELLS:
+        return np.zeros(x.shape, dtype=bool)
+    return is_far & (x == values[np.argmax(counts)])
 
 
-def _glitched(s: Excerpt) -> Iterator[Check]:
-    """Rows far from the others in the coordinates of those others, even without channels that alone are far out."""
-    if s.related_inputs is not None:
-        return  # Rows of a sweep that are far from the others are neighbours.
-    if s.n < max(4 * s.z.shape[1], 128):
-        return
-    left, few = s.rest, s.clear[: len(s.guess)]
-    if s.n > left.shape[1]:  # what the guesses of some functions miss tells, too
-        left = s.guess - np.sum(s.own[:, few] ** 2, axis=0)[:, None] * s.y[few]
-        left /= np.sqrt(np.mean(left**2, axis=1))[:, None]
-    distance, most = np.einsum("ij,ij->j", left, left), [int(s.n * (1 - RARE)), s.n - 3]
-    usual, third = np.partition(distance, most)[most]
-    if s.n * s.z.shape[1] > QUICKLY and third < LOOKED_AT * usual:
-        return
-    far = distance > np.quantile(distance, 1 - RARE)
-    rank, candidates = s.z.shape[1], np.flatnonzero(far)
-    others = np.flatnonzero(~far[: len(s.z)])[: max(SOME_ROWS, 8 * rank)]
-    usual = (s.z[others] - s.y[:, others].T @ s.own.T).astype(float)  # given the inputs
-    precision = np.linalg.inv(np.cov(usual, rowvar=False).reshape(rank, rank) + 1e-9 * np.eye(rank))
-    middle, inverse = (
-        usual.mean(axis=0),
-        s.back / np.maximum(np.sum(s.back**2, axis=1), 1e-300)[:, None],
-    )
-    centred = (s.x[candidates] - s.mean) @ s.whitening - s.y[:, candidates].T @ s.own.T - middle
-    turned, usual = centred @ precision, usual - middle
-    size = max(float(np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)), 1e-300)
-    alone = np.abs(centred @ s.back) / np.maximum(
-        np.std(usual @ s.back, axis=0), 1e-30
-    )  # each channel by itself
-    alone /= np.clip(alone.max(axis=1), 1e-30, ALONE)[:, None]
-    left = np.sum(centred * turned, axis=1) / size
-    for k in np.flatnonzero(left > GLITCHED):
-        # Leaving out channels takes from the distance: resonances and heavy tails of some are no glitch of the row.
-        there = inverse[:, alone[k] >= (1 if np.mean(alone[k] >= 1) < MANY else alone[k].max())]
-        metric, along = there.T @ precision @ there, turned[k] @ there
-        left[k] -= along @ np.linalg.lstsq(metric, along, rcond=1e-9)[0] / size
-    rows = candidates[left > GLITCHED]
-    if len(rows) > 4 and _anywhere(s, rows):
-        s.glitched.update(rows.tolist())
-        yield Check(
-            f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
-            f"nine in ten and whatever their inputs (rows {numbers(s.rows[rows])}): glitched shots; look at them, "
-            "and leave out those that are no measurements.",
-            unreliable="glitched rows",
-            cause="glitches", rows=s.rows[rows].tolist(),
-        )  # fmt: skip
-
-
-def clipped(s: Excerpt) -> Iterator[Check]:
-    """Channels whose values pile up at an end of their range, with noise after it or not."""
-    if (
-        np.prod(
-            [
-                len(one.levels) if isinstance(one, DiscreteFamily) else np.inf
-                for one in s.low.families
-            ]
-        )
-        < STATES
-    ):
-        return
-    ends = s.sorted[:, [0, 1, -2, -1]]
-    bad = np.flatnonzero(
-        (_piles(s.sorted) > 0) | (ends[:, 0] == ends[:, 1]) | (ends[:, 2] == ends[:, 3])
-    )
-    share = _piles(np.sort(s.x[:, bad].T, axis=1)) if len(bad) else np.zeros(0)  # all rows tell
-    bad, share = bad[share > 0], share[share > 0]
-    if len(bad):
-        names, ends = s.names(bad), s.sorted[bad[0], [0, -1]]
-        yield Check(
-            f"{len(bad)} of {s.x.shape[1]} channels look saturated or clipped ({join_names(names)}): up to "
-            f"{share.max():.0%} of their values pile up at an end of the range ({ends[0]:.3g} to {ends[1]:.3g}), which "
-            "adds functions of the inputs that the device does not compute; lower the gain.",
-            cause="clipped", channels=names, share=share.tolist(),
-        )  # fmt: skip
-
-
-def _piles(ordered: Floats) -> Floats:
-    """The largest share of each channel's values, in order of size, that pile up at one end with an edge inside."""
-    n, shares = ordered.shape[1], np.zeros(len(ordered))
-    piles, near, far = np.arange(max(n // 50, 24), n // 2, n // 100), n // 50, n // 20
-    for values in (ordered, -ordered[:, ::-1]):
-        dense = PILED / piles * (values[:, -1:] - values[:, -1 - piles])
-        some = np.flatnonzero(
-            np.any(values[:, -1 - piles] - values[:, -1 - piles - near] > near * dense, axis=1)
-        )
-        if not len(some):
+def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where one value comes far more often than the values beside it."""
+    with_codes = {}
+    frozen = []
+    for channel in _channels_with_equal_values(excerpt):
+        rows = _rows_of_frequent_value(excerpt.x[:, channel], excerpt.x.shape[1])
+        if not len(rows):
             continue
-        values, gaps = values[some], np.diff(values[some], axis=1)
-        spread, step = (
-            values[:, -1:] - values[:, :1],
-            np.where(gaps > 0, gaps, np.inf).min(axis=1)[:, None],
+        if len(rows) >= MIN_FROZEN_ROWS and np.mean(np.diff(rows) == 1) > MIN_SHARE_IN_RUNS:
+            frozen.append(channel)
+        else:
+            with_codes[channel] = rows
+    if with_codes:
+        rows = np.unique(np.concatenate(list(with_codes.values())))
+        names = excerpt.names(with_codes)
+        yield finding(
+            f"{len(names)} channels hold one value far too often, among values that hardly "
+            f"repeat ({join_names(names)}; rows {numbers(excerpt.rows[rows])}): a code, zero or "
+            "mean in place of numbers that are missing",
+            cause="codes",
+            next_step="leave these rows out",
+            in_short="codes among the readouts",
+            capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+            rows=excerpt.rows[rows],
+            channels=names,
         )
-        edge, beside, inside = (values[:, -1 - piles - k] for k in (0, near, near + far))
-        core, middle, top = values[:, -1 - piles // 8], values[:, -1 - piles // 2], values[:, -1:]
-        found = (edge - beside) / near > PILED * (top - edge + step) / piles
-        found &= (beside - inside) / far < SMOOTH * (edge - beside) / near
-        found &= middle - edge + step < COMPACT * (core - middle + step)
-        found &= (top - edge + step < NARROW * spread) & (
-            np.abs(top) > 0.05 * spread
-        )  # a dark detector is not clipped
-        found &= (
-            np.mean(
-                np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1, keepdims=True
-            )
-            > 0.2
+    if frozen and excerpt.related_inputs is None:  # readouts of a sweep may stay for a while
+        names = excerpt.names(frozen)
+        yield finding(
+            f"{len(names)} channels stay at one value for a while ({join_names(names)}): a plug "
+            "that was loose, or a detector that hung",
+            cause="frozen",
+            next_step="leave these channels or rows out",
+            in_short="channels that are frozen for a while",
+            channels=names,
         )
-        for channel, k in np.argwhere(
-            found
-        ):  # a device of two states has little in between, one of many has gaps
-            zone = gaps[channel, n - 1 - piles[k] - near - far : n - 1 - piles[k]]
-            found[channel, k] = zone.max() < APART * zone.sum()
-        shares[some] = np.maximum(shares[some], np.where(found, piles, 0).max(axis=1) / n)
+
+
+def _channels_with_equal_values(excerpt: Excerpt) -> Integers:
+    """Return the channels with equal values among some rows, but not only a few values."""
+    apart = MIN_EQUAL_IN_SAMPLE - 1
+    has_equal = np.any(excerpt.sorted[:, apart:] == excerpt.sorted[:, :-apart], axis=1)
+    n_values = np.count_nonzero(np.diff(excerpt.sorted, axis=1), axis=1) + 1
+    return np.flatnonzero(has_equal & (n_values >= MIN_VALUES))
+
+
+def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
+    """Return the rows that hold a value inside the range which comes too often."""
+    none = np.arange(0)
+    values, counts = np.unique(column, return_counts=True)
+    if len(values) < MIN_VALUES or not (np.median(counts) == 1 or _on_equal_steps(values)):
+        return none
+    beside = _largest_count_beside(counts)
+    is_frequent = (counts >= MIN_COUNT) & (counts > FREQUENCY_RATIO * beside)
+    if not 0 < is_frequent.sum() <= MAX_FREQUENT_VALUES:
+        return none
+    top = int(np.argmax(np.where(is_frequent, counts - 3 * beside, -np.inf)))
+    chance = poisson.sf(counts[top] - 1, 2 * beside[top] + 0.5) * len(values) * n_channels
+    is_end = top in (0, len(values) - 1)  # of a clipped channel, or of a dark one
+    if chance > MAX_CHANCE or is_end:
+        return none
+    return np.flatnonzero(column == values[top])
+
+
+def _largest_count_beside(counts: Integers) -> Floats:
+    """Return the largest count among the values on both sides of each value."""
+    padded = np.pad(counts.astype(float), N_VALUES_BESIDE)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * N_VALUES_BESIDE + 1)
+    left = windows[:, :N_VALUES_BESIDE].max(axis=1)
+    right = windows[:, N_VALUES_BESIDE + 1 :].max(axis=1)
+    return np.maximum(left, right)
+
+
+def missing_codes(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where a converter never gives a range of codes between full ones."""
+    is_equal = np.diff(excerpt.sorted, axis=1) == 0
+    n_values = np.count_nonzero(~is_equal, axis=1) + 1
+    on_steps = (is_equal.mean(axis=1) > MIN_SHARE_OF_EQUAL) & (
+        n_values >= 2 * MIN_VALUES_BESIDE_HOLE
+    )
+    if not on_steps.any() or excerpt.related_inputs is not None:
+        return  # A sweep may leave out what lies between its inputs.
+    channels = [k for k in np.flatnonzero(on_steps) if _has_hole(excerpt.x[:, k])]
+    if not channels:
+        return
+    names = excerpt.names(channels)
+    yield finding(
+        f"{len(names)} channels never take a whole range of codes between codes that they often "
+        f"take ({join_names(names)}): a bit of the converter is stuck, or its codes wrap around",
+        cause="missing codes",
+        next_step="repair the converter, and measure again",
+        in_short="codes that never come",
+        channels=names,
+    )
+
+
+def _has_hole(column: Floats) -> bool:
+    """Return whether codes on equal steps have a hole that the counts beside it do not allow."""
+    values, counts = np.unique(column, return_counts=True)
+    if not _on_equal_steps(values):
+        return False
+    gaps = np.diff(values)
+    step = gaps.min()
+    in_steps = gaps / step
+    for k in np.flatnonzero(in_steps > MIN_MISSING_CODES):
+        n_left = k + 1
+        n_right = len(values) - n_left
+        if min(n_left, n_right) < MIN_VALUES_BESIDE_HOLE:
+            continue
+        left = slice(max(0, n_left - N_VALUES_FOR_DENSITY), n_left)
+        right = slice(n_left, n_left + N_VALUES_FOR_DENSITY)
+        densities = [_counts_per_code(values[s], counts[s], step) for s in (left, right)]
+        if min(counts[left].sum(), counts[right].sum()) < N_VALUES_FOR_DENSITY:
+            continue
+        expected = DENSITY_MARGIN * min(densities) * (round(in_steps[k]) - 1)
+        if np.exp(-expected) < MAX_CHANCE:
+            return True
+    return False
+
+
+def _on_equal_steps(values: Floats) -> bool:
+    """Return whether values are codes of a converter: whole steps apart, most of them one."""
+    gaps = np.diff(values)
+    in_steps = gaps / gaps.min()
+    is_whole = np.abs(in_steps - np.round(in_steps)) < WHOLE_STEP * in_steps
+    is_usual = np.median(in_steps) < MAX_USUAL_STEPS
+    return bool(np.mean(is_whole) > MIN_SHARE_OF_WHOLE_STEPS and is_usual)
+
+
+def _counts_per_code(values: Floats, counts: Integers, step: float) -> float:
+    """Return how often each code comes on average between the first and the last of these."""
+    return float(counts.sum() / ((values[-1] - values[0]) / step + 1))
+
+
+def stale(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where rows repeat the readouts before, though the inputs changed."""
+    step = -(-excerpt.x.shape[1] // N_FIRST_CHANNELS)
+    first = np.ascontiguousarray(excerpt.x[:, ::step].T)
+    if np.count_nonzero(first[:, 1:] == first[:, :-1], axis=1).max() < MIN_STALE_ROWS:
+        return
+    if excerpt.related_inputs is not None:
+        return  # Near inputs may give equal readouts.
+    inputs_change = np.any(excerpt.u[1:] != excerpt.u[:-1], axis=1)
+    is_equal = (excerpt.x[1:] == excerpt.x[:-1]) & inputs_change[:, None]
+    n_equal = np.count_nonzero(is_equal, axis=0)
+    channels = np.flatnonzero(n_equal >= MIN_STALE_ROWS)
+    if not len(channels):
+        return
+    # Converters give equal values by chance, as often two and more rows apart. Rows that repeat the
+    # one before in all these channels are left out, or they would count there, too.
+    repeats_row = np.append(False, np.all(is_equal[:, channels], axis=1))
+    if np.mean(repeats_row) > MAX_SHARE_OF_STALE_ROWS:
+        return
+    fresh = excerpt.x[~repeats_row]
+    by_chance = np.max(
+        [_equal_at_lag(fresh[:, channels], k).sum(axis=0) for k in OTHER_LAGS], axis=0
+    )
+    channels = channels[_is_more_than(n_equal[channels], by_chance)]
+    n_needed = MIN_STALE_CHANNELS_OF_SEQUENCE if excerpt.of_sequence else 1
+    if len(channels) < min(n_needed, excerpt.x.shape[1]):
+        return
+    rows = np.flatnonzero(np.all(is_equal[:, channels], axis=1)) + 1
+    fresh = fresh[:, channels]
+    rows_by_chance = max(np.all(_equal_at_lag(fresh, k), axis=1).sum() for k in OTHER_LAGS)
+    if not _is_more_than(len(rows), rows_by_chance):
+        return
+    names = excerpt.names(channels)
+    who = "all channels" if len(channels) == excerpt.x.shape[1] else join_names(names)
+    yield Check(
+        f"{len(rows)} of {excerpt.n} measurements repeat the readout before to the last digit, "
+        f"though the inputs changed ({who}; rows {numbers(excerpt.rows[rows])}): a stale buffer; "
+        "leave them out (infocap diagnose --fix).",
+        unreliable="stale readouts",
+        cause="stale",
+        rows=excerpt.rows[rows].tolist(),
+        channels=names,
+        capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+    )
+
+
+def _equal_at_lag(x: Floats, lag: int) -> Floats:
+    """Return which values equal those so many rows before."""
+    return x[lag:] == x[:-lag]
+
+
+def _is_more_than(count: Floats | int, by_chance: Floats | int) -> Floats:
+    """Return whether counts are more than those that chance gives."""
+    limit = by_chance + STALE_STANDARD_DEVIATIONS * np.sqrt(np.asarray(by_chance) + 0.25)
+    return count > limit
+
+
+def clipped(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where values pile up at an end of their range, with noise after it or not."""
+    if _n_input_states(excerpt) < MIN_INPUT_STATES:
+        return
+    in_order = excerpt.sorted
+    ends_repeat = (in_order[:, 0] == in_order[:, 1]) | (in_order[:, -2] == in_order[:, -1])
+    channels = np.flatnonzero(ends_repeat | (_shares_in_piles(in_order) > 0))
+    if not len(channels):
+        return
+    shares = _shares_in_piles(np.sort(excerpt.x[:, channels].T, axis=1))  # all rows tell
+    channels = channels[shares > 0]
+    shares = shares[shares > 0]
+    if not len(channels):
+        return
+    names = excerpt.names(channels)
+    low, high = in_order[channels[0], [0, -1]]
+    yield Check(
+        f"{len(channels)} of {excerpt.x.shape[1]} channels look saturated or clipped "
+        f"({join_names(names)}): up to {shares.max():.0%} of their values pile up at an end of "
+        f"the range ({low:.3g} to {high:.3g}), which adds functions of the inputs that the "
+        "device does not compute; lower the gain.",
+        cause="clipped",
+        channels=names,
+        share=shares.tolist(),
+    )
+
+
+def _n_input_states(excerpt: Excerpt) -> float:
+    """Return how many combinations of levels the inputs have."""
+    n_states = 1.0
+    for family in excerpt.low.families:
+        n_states *= len(family.levels) if isinstance(family, DiscreteFamily) else np.inf
+    return n_states
+
+
+def _shares_in_piles(in_order: Floats) -> Floats:
+    """Return the largest share of each row of sorted values that piles up at one of its ends."""
+    return np.maximum(_shares_in_upper_piles(in_order), _shares_in_upper_piles(-in_order[:, ::-1]))
+
+
+def _shares_in_upper_piles(in_order: Floats) -> Floats:
+    """Return the largest share of each row of sorted values that piles up at its upper end.
+
+    All sizes of a pile are tried. Its edge is where values are much less dense next to it.
+    """
+    n = in_order.shape[1]
+    first_size = max(int(MIN_SHARE_OF_PILE * n), MIN_VALUES_OF_PILE)
+    sizes = np.arange(first_size, n // 2, n // 100)
+    n_beside = int(SHARE_BESIDE_PILE * n)
+    shares = np.zeros(len(in_order))
+    # A first look at the densities alone.
+    width = in_order[:, -1:] - in_order[:, -1 - sizes]
+    width_beside = in_order[:, -1 - sizes] - in_order[:, -1 - sizes - n_beside]
+    has_edge = np.any(width_beside / n_beside > PILE_DENSITY * width / sizes, axis=1)
+    for channel in np.flatnonzero(has_edge):
+        piles = [size for size in sizes if _is_pile(in_order[channel], size)]
+        shares[channel] = max(piles, default=0) / n
     return shares
 
 
-def rounded(s: Excerpt) -> Iterator[Check]:
-    """Readouts rounded by a converter whose step is not small against the noise."""
-    gaps = np.diff(s.sorted, axis=1)
+def _is_pile(values: Floats, size: int) -> bool:
+    """Return whether the largest of sorted values are a pile with an edge inside the range."""
+    n = len(values)
+    n_beside = int(SHARE_BESIDE_PILE * n)
+    n_inside = int(SHARE_INSIDE_PILE * n)
+    top = values[-1]
+    middle = values[-1 - size // 2]
+    outer = values[-1 - size // 8]
+    edge = values[-1 - size]
+    beside = values[-1 - size - n_beside]
+    inside = values[-1 - size - n_beside - n_inside]
+    span = top - values[0]
+    gaps = np.diff(values)
+    step = gaps[gaps > 0].min(initial=np.inf)  # of a converter
+    if np.abs(top) <= MAX_DARK_VALUE * span or top - edge + step >= MAX_WIDTH_OF_PILE * span:
+        return False
+    # Densities are numbers of values over widths, of which any may be zero.
+    if (edge - beside) * size <= PILE_DENSITY * n_beside * (top - edge + step):
+        return False
+    if (beside - inside) * n_beside >= MAX_RISE_OF_DENSITY * n_inside * (edge - beside):
+        return False
+    if middle - edge + step >= MAX_RATIO_OF_HALVES * (outer - middle + step):
+        return False
+    distance_from_middle = np.abs(values - values[0] - span / 2)
+    if np.mean(distance_from_middle < 0.4 * span) <= MIN_SHARE_INSIDE:
+        return False
+    zone = gaps[n - 1 - size - n_beside - n_inside : n - 1 - size]
+    return bool(zone.max() < MAX_GAP_BESIDE_PILE * zone.sum())
+
+
+def rounded(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where a converter's step is not small against the noise of the readouts."""
+    steps = _steps_of_converters(excerpt.sorted)
+    channels = np.flatnonzero(steps)
+    if len(channels) < 2 or excerpt.n < MIN_ROWS_PER_CHANNEL * len(channels):
+        return
+    # The least variance of any sum of channels, in steps, is that of noise and rounding: 1/12 is
+    # rounding's. That of a sample is smaller (Marchenko and Pastur).
+    in_steps = excerpt.x[:, channels] / steps[channels]
+    variances = np.linalg.eigvalsh(np.cov(in_steps, rowvar=False))
+    floor = variances[variances > 1e-6].min(initial=np.inf)
+    floor /= (1 - np.sqrt(len(channels) / excerpt.n)) ** 2
+    share = float(1 / 12 / floor)
+    if share <= ROUNDING_OF_NOTE:
+        return
+    is_strong = share > ROUNDING_OF_WARNING
+    names = excerpt.names(channels)
+    span = excerpt.sorted[channels, -1] - excerpt.sorted[channels, 0]
+    n_levels = (span / steps[channels]).min() + 1
+    yield Check(
+        f"{len(channels)} channels take few distinct values ({join_names(names)}; at least "
+        f"{n_levels:.0f} levels): the converter's rounding is {min(share, 1.0):.0%} of their "
+        "noise; use more of its range, or more bits.",
+        "warning" if is_strong else "note",
+        unreliable="coarse converter" if is_strong else "",
+        cause="rounded readouts",
+        channels=names,
+        share=share,
+    )
+
+
+def _steps_of_converters(in_order: Floats) -> Floats:
+    """Return the step of which all distances of a row of sorted values are multiples, or 0."""
+    gaps = np.diff(in_order, axis=1)
     steps = np.zeros(len(gaps))
     for k in np.flatnonzero(np.mean(gaps == 0, axis=1) > 0.01):
-        positive, spread = gaps[k][gaps[k] > 0], s.sorted[k, -1] - s.sorted[k, 0]
-        step = np.median(positive[positive < 1.5 * positive.min()]) if len(positive) else np.inf
-        whole = np.abs(positive / step - np.round(positive / step)) < 1e-3 * np.maximum(
-            positive / step, 1
-        )
-        steps[k] = step if FEW_LEVELS < spread / step < 1e9 and whole.all() else 0.0
-    on = np.flatnonzero(steps)
-    if len(on) < 2 or s.n < 4 * len(on):
-        return
-    # The least variance of any sum of channels, in steps, is that of noise and rounding: 1/12 is rounding's.
-    floor = np.linalg.eigvalsh(np.cov(s.x[:, on] / steps[on], rowvar=False))
-    share = float(
-        1 / 12 / (floor[floor > 1e-6].min(initial=np.inf) / (1 - np.sqrt(len(on) / s.n)) ** 2)
-    )
-    if share > ROUNDED:
-        names, levels = s.names(on), (s.sorted[on, -1] - s.sorted[on, 0]) / steps[on]
-        strong = share > LIMITED
-        yield Check(
-            f"{len(on)} channels take few distinct values ({join_names(names)}; at least "
-            f"{levels.min() + 1:.0f} levels): the converter's rounding is {min(share, 1.0):.0%} of their noise; "
-            "use more of its range, or more bits.",
-            "warning" if strong else "note",
-            cause="rounded readouts", channels=names, share=share, unreliable="coarse converter" * strong,
-        )  # fmt: skip
+        positive = gaps[k][gaps[k] > 0]
+        if not len(positive):
+            continue
+        step = np.median(positive[positive < MAX_USUAL_STEPS * positive.min()])
+        in_steps = positive / step
+        n_levels = in_steps.sum()
+        is_whole = np.abs(in_steps - np.round(in_steps)) < 1e-3 * np.maximum(in_steps, 1)
+        if MIN_LEVELS < n_levels < MAX_LEVELS and is_whole.all():
+            steps[k] = step
+    return steps
 
 
-def mixed_units(s: Excerpt) -> Iterator[Check]:
-    """Channels in which some values are a thousand times too large, or wrapped around by a converter.
-
-    A repair is right where low-degree functions of the inputs then leave less than a third of what they left before,
-    relative to the variance.
-    """
-    x, size = (
-        s.x[s.some],
-        np.abs(s.sorted[:, [s.sorted.shape[1] // 50, -1 - s.sorted.shape[1] // 50]]).max(axis=1),
-    )
-    wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
-    left = np.abs(misfit(s.y[:, s.some], (x - s.mean).astype(np.float32)))
-    left[np.isin(s.some, [*s.glitched])] = 0.0
-    jumps = np.sum(left > 0.45 * (s.sorted[:, -1] - s.sorted[:, 0]), axis=0) > 3
-    jumps &= np.sum(np.diff(s.sorted, axis=1) > 0, axis=1) > FEW_LEVELS
-    jumps[jumps] = np.sum(left[:, jumps] > 12 * np.median(left[:, jumps], axis=0), axis=0) > 3
-    odd = np.concatenate(
-        [np.flatnonzero(wide)[:MOST_ODD], np.flatnonzero(jumps & ~wide)[:MOST_ODD]]
-    )
-    if not len(odd):
-        return
-    rows = np.random.default_rng(0).permutation(s.n)[: 2 * SOME_ROWS]
-    rows = rows[~np.isin(rows, [*s.glitched])]
-    x, y = s.x[rows][:, odd], lowest_degrees(s.low, MORE_FUNCTIONS).values(s.u[rows])[1:]
-    left, ordered = misfit(y, x), np.sort(x.T, axis=1)
-    repairs = [(k, "units", _in_one_unit(x[:, k])) for k in np.flatnonzero(wide[odd])]
-    for k in np.flatnonzero(~wide[odd]):
-        column, span = x[:, k], np.ptp(x[:, k])
-        edges = ordered[k, (len(x) * WRAPPED).astype(int)]
-        repairs += [
-            (k, "wrapped", np.where(column < edge, column + span, column)) for edge in edges
-        ]
-        repairs.append((k, "wrapped", column - span * np.round(left[:, k] / span)))
-    repairs = [
-        one for one in repairs if np.ptp(one[2]) > 0 and not np.array_equal(one[2], x[:, one[0]])
-    ]
-    if not repairs:
-        return
-    after = misfit(y, np.column_stack([one[2] for one in repairs]))
-    found: dict[str, set[int]] = {"units": set(), "wrapped": set()}
-    for (k, cause, column), rest in zip(repairs, after.T, strict=True):
-        moved = column != x[:, k]
-        near = cause == "units" or _continues(y, column, moved, 0.2 * float(np.ptp(x[:, k])))
-        better = (
-            np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / BETTER[cause]
-        )
-        if better and near:
-            found[cause].add(int(k))
-    said = {
-        "units": 'values of two kinds, some a thousand times larger (autorange, V and mV, or "1,234" read as 1.234)',
-        "wrapped": "jumps of the full range against what their inputs give (a converter that wraps around)",
-    }
-    for cause, channels in found.items():
-        if channels:
-            names = s.names(odd[sorted(channels)])
-            yield Check(
-                f"{len(names)} channels or more hold {said[cause]}: {join_names(names)}; repair them and read again.",
-                unreliable="values in mixed units" if cause == "units" else "values that wrap around",
-                cause=cause, channels=names,
-            )  # fmt: skip
-
-
-def _continues(y: Floats, column: Floats, moved: np.ndarray, tolerance: float) -> bool:
-    """Whether values that were moved lie where functions of the inputs, fitted to the others, lead: no peak does."""
-    if not 3 <= np.sum(moved) < len(moved) / 2:
-        return False
-    y = np.vstack([np.ones(len(column)), y])
-    others = y[:, ~moved]
-    fit = np.linalg.solve(
-        others @ others.T + 1e-3 * len(column) * np.eye(len(y)), others @ column[~moved]
-    )
-    return bool(np.mean(np.abs(column - fit @ y)[moved] < tolerance) > 0.8)
-
-
-def _in_one_unit(column: Floats) -> Floats:
-    """Divide the upper of two humps of log |x|, with an empty decade between them, by a power of 1000."""
-    logs = np.sort(np.log10(np.abs(column[column != 0])))
-    below, above = np.arange(1, len(logs) + 1), np.searchsorted(logs, logs + 1.0)
-    fewer = np.minimum(below, len(logs) - above)
-    valley = np.where(fewer > 0.004 * len(logs), (above - below) / np.maximum(fewer, 1), np.inf)
-    place = int(np.argmin(valley))
-    if valley[place] > 0.25:
-        return column
-    ratio = np.median(logs[above[place] :]) - np.median(logs[: place + 1])
-    return np.where(
-        np.abs(column) > 1.0001 * 10 ** logs[place],
-        column / 1000 ** max(round(ratio / 3), 1),
-        column,
-    )
-
-
-def clocks(s: Excerpt) -> Iterator[Check]:
-    """Counters, time stamps and temperatures among the readouts."""
-    if s.related_inputs is not None:
+def clocks(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where a channel is a counter, a time stamp or a temperature."""
+    x = excerpt.x[:N_ROWS_OF_CLOCK]
+    steps = np.diff(x, axis=0)
+    only_rises = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
+    variance = np.maximum(np.var(x, axis=0), np.finfo(float).tiny)
+    relative_steps = np.mean(steps**2, axis=0) / (2 * variance)
+    is_odd = (only_rises | (relative_steps < MAX_STEPS_OF_CLOCK)) & np.any(steps != 0, axis=0)
+    if not is_odd.any() or excerpt.related_inputs is not None or not len(excerpt.y):
         return  # Readouts of a sweep change as slowly as its inputs.
-    if not len(s.y):
+    channels = np.flatnonzero(is_odd)
+    channels = channels[_explained(excerpt, channels) < MAX_EXPLAINED_OF_CLOCK]
+    if not len(channels):
         return
-    steps, explained = (
-        np.diff(s.x[:STEPS], axis=0),
-        np.sum((s.back.T @ s.own) ** 2, axis=1) - len(s.y) / s.n,
+    all_rise = only_rises[channels].all()
+    if not all_rise and np.median(relative_steps) <= MIN_STEPS_OF_OTHERS:
+        return  # All channels drift.
+    names = excerpt.names(channels)
+    yield Check(
+        f"{join_names(names)} {'only rises or falls' if all_rise else 'changes slowly'} and does "
+        "not follow the inputs, like a counter, a time stamp or a temperature; name the "
+        "readouts without it, by `x`.",
+        unreliable="a column that is no readout",
+        cause="clock",
+        channels=names,
     )
-    rising = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
-    ratio = np.mean(steps**2, axis=0) / np.maximum(2 * np.var(s.x[:STEPS], axis=0), 1e-300)
-    slow = ratio < SLOW
-    odd = np.flatnonzero((rising | slow) & (explained < FOLLOWED) & np.any(steps != 0, axis=0))
-    if len(odd) and (rising[odd].all() or np.median(ratio) > QUICK):  # else all drift
-        names = s.names(odd)
-        yield Check(
-            f"{join_names(names)} {'only rises or falls' if rising[odd].all() else 'changes slowly'} and does not "
-            "follow the inputs, like a counter, a time stamp or a temperature; name the readouts without it, by `x`.",
-            unreliable="a column that is no readout",
-            cause="clock", channels=names,
-        )  # fmt: skip
+
+
+def _explained(excerpt: Excerpt, channels: Integers) -> Floats:
+    """Return which part of each channel functions of low degree explain beyond chance."""
+    x = excerpt.residuals.channels[:, channels]
+    correlations = (
+        excerpt.y @ x / (excerpt.n * np.maximum(x.std(axis=0), np.finfo(np.float32).tiny))
+    )
+    return np.sum(correlations**2, axis=0) - len(excerpt.y) / excerpt.n

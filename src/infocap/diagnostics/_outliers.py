@@ -1,0 +1,197 @@
+"""Tests of what lies far from its fit: single cells and whole rows, whatever their inputs.
+
+A device may respond sharply at some inputs, and its noise may have a heavy tail. So far values
+count only where they are a population of their own, which no tail of index 2 gives, and where they
+lie at no inputs more than at others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.stats import binom
+
+from .._formatting import join_names
+from ..errors import Check
+from ..typing import Floats, Integers
+from ._chance import chi_squared_tail
+from ._excerpt import Excerpt, numbers
+from ._finding import finding
+from ._order import level
+from ._residuals import NORMAL_MEDIAN_DEVIATION
+from ._rows import nearest_rows
+
+# Cells lie far out beyond so many robust standard deviations of their channel's residuals.
+FAR_CELL = 16.0
+# Smallest deviation that is told from zero.
+SMALLEST_DEVIATION = np.finfo(np.float32).tiny
+# Index of the heaviest tail that noise may have: with less its variance would be infinite.
+TAIL_INDEX = 2.0
+# Thresholds beyond which cells are counted: of a tail, at most a quarter lies beyond twice each.
+TAIL_THRESHOLDS = (8.0, 16.0, 32.0)
+MAX_SHARE_OF_TAIL = 2.0**-TAIL_INDEX
+# Far cells that a finding needs, in all and in a channel.
+MIN_FAR_CELLS = 4
+MIN_FAR_CELLS_OF_CHANNEL = 3
+# Channels in which values lie far out, so many and such a part of all: sharp resonances do the same
+# in a few.
+MIN_OUTLYING_CHANNELS = 4
+MIN_SHARE_OF_CHANNELS = 0.25
+MAX_LOOKED_AT_CHANNELS = 60
+# With more rows than this part they are no outliers.
+MAX_SHARE_OF_FAR_ROWS = 0.4
+# A row is glitched where half of its channels lie so far out, in robust standard deviations.
+FAR_ROW = 4.0
+# Glitched rows that a finding needs, and their largest part of all.
+MIN_GLITCHED_ROWS = 5
+MAX_SHARE_OF_GLITCHED_ROWS = 0.1
+# Rows are looked at whose directions are, on average, this far out.
+FAR_MISFIT = 3.0
+# Chance of the means of functions over far cells, below which they belong to some inputs.
+MIN_CHANCE_OF_INPUTS = 0.02
+# Functions, and far cells, that are looked at for that; fewer cells tell nothing.
+N_FUNCTIONS_OF_INPUTS = 12
+MAX_LOOKED_AT_ROWS = 400
+MIN_ROWS_OF_INPUTS = 3
+# Part of the far rows whose nearest rows by inputs are far, too, beyond chance.
+MAX_NEIGHBOURS_BEYOND_CHANCE = 0.1
+MAX_RATIO_OF_NEIGHBOURS = 3.0
+
+
+def far_values(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where rows, or single values, lie far from their fit, whatever the inputs."""
+    if excerpt.related_inputs is not None:
+        return  # Neighbours of a sweep lie far out together.
+    some = np.abs(excerpt.residuals.channel_residuals(excerpt.some))
+    deviation = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
+    deviation = np.maximum(deviation / np.float32(NORMAL_MEDIAN_DEVIATION), SMALLEST_DEVIATION)
+    glitches = list(_glitched_rows(excerpt, deviation))
+    yield from glitches
+    # Most data have few far cells, which the largest residuals of the channels tell.
+    n_far_channels = np.count_nonzero(excerpt.residuals.largest > FAR_CELL * deviation)
+    if not glitches and n_far_channels >= _n_needed_channels(len(deviation)):
+        yield from _outlying_cells(excerpt, deviation)
+
+
+def _n_needed_channels(n_channels: int) -> float:
+    """Return in how many channels far values are no resonances."""
+    return min(max(MIN_OUTLYING_CHANNELS, MIN_SHARE_OF_CHANNELS * n_channels), n_channels)
+
+
+def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
+    """Yield a check where rows lie far out in half of their channels."""
+    candidates = np.flatnonzero(excerpt.residuals.log_misfit > 2 * np.log(FAR_MISFIT))
+    if len(candidates) < MIN_GLITCHED_ROWS:
+        return
+    size = np.abs(excerpt.residuals.channel_residuals(candidates))
+    sizes = np.median(size / deviation, axis=1)
+    candidates = candidates[sizes > FAR_ROW]
+    sizes = sizes[sizes > FAR_ROW]
+    too_many = len(candidates) > MAX_SHARE_OF_GLITCHED_ROWS * excerpt.n
+    if len(candidates) < MIN_GLITCHED_ROWS or too_many:
+        return
+    n_glitched, p_value = _gap_in_tail(sizes)
+    rows = np.sort(candidates[np.argsort(-sizes)[:n_glitched]])
+    if p_value > level(excerpt) or belong_to_inputs(excerpt, rows):
+        return
+    yield Check(
+        f"{len(rows)} of {excerpt.n} rows lie far outside the others, up to {sizes.max():.0f} "
+        "standard deviations in half of their channels and whatever their inputs (rows "
+        f"{numbers(excerpt.rows[rows])}): glitched shots; look at them, and leave out those "
+        "that are no measurements.",
+        unreliable="glitched rows",
+        cause="glitches",
+        rows=excerpt.rows[rows].tolist(),
+    )
+
+
+def _gap_in_tail(sizes: Floats) -> tuple[int, float]:
+    """Return how many sizes lie beyond a gap that no tail gives, and the p-value of that gap.
+
+    Of a tail of index a, k times the logarithm of the ratio of the k-th and the next largest value
+    is exponential with mean 1/a (Rényi's representation). What lies below FAR_ROW counts as that.
+    """
+    descending = np.append(np.sort(sizes)[::-1], FAR_ROW)
+    k = np.arange(1, len(descending))
+    ratio = descending[:-1] / descending[1:]
+    p_values = ratio ** (-TAIL_INDEX * k) * len(k)
+    p_values[: MIN_GLITCHED_ROWS - 1] = 1.0
+    best = int(np.argmin(p_values))
+    return best + 1, float(p_values[best])
+
+
+def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
+    """Yield a check where single values lie far out in many channels."""
+    size = np.abs(excerpt.residuals.channel_residuals())
+    cells = np.flatnonzero(size > TAIL_THRESHOLDS[0] * deviation)
+    rows, columns = np.divmod(cells, size.shape[1])
+    sizes = size[rows, columns] / deviation[columns]
+    is_far = sizes > FAR_CELL
+    n_far = np.bincount(columns[is_far], minlength=size.shape[1])
+    channels = np.flatnonzero(n_far >= MIN_FAR_CELLS_OF_CHANNEL)
+    if n_far.sum() < MIN_FAR_CELLS or not len(channels):
+        return
+    if _p_value_of_second_population(sizes[np.isin(columns, channels)]) > level(excerpt):
+        return
+    rows = rows[is_far]
+    columns = columns[is_far]
+    if len(np.unique(rows)) > MAX_SHARE_OF_FAR_ROWS * excerpt.n:
+        return
+    channels = channels[:MAX_LOOKED_AT_CHANNELS]
+    outlying = [k for k in channels if not belong_to_inputs(excerpt, rows[columns == k])]
+    if len(outlying) <= len(channels) / 2 or len(outlying) < _n_needed_channels(size.shape[1]):
+        return
+    is_outlying = np.isin(columns, outlying)
+    rows = rows[is_outlying]
+    columns = columns[is_outlying]
+    n_cells = len(rows)
+    names = excerpt.names(outlying)
+    yield finding(
+        f"{n_cells} values in {len(names)} channels ({join_names(names)}; rows "
+        f"{numbers(excerpt.rows[np.unique(rows)])}) lie more than {FAR_CELL:.0f} standard "
+        "deviations from the fit by their inputs, at any inputs: spikes, codes, a lost decimal "
+        "point, another range or sign",
+        cause="outlying",
+        next_step="look there, and leave them out if they are no measurements",
+        in_short="values far from their fit",
+        capacity=_capacity_of_cells(excerpt, rows, columns),
+        rows=excerpt.rows[np.unique(rows)],
+        channels=names,
+    )
+
+
+def _capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+    """Return the capacity that is lost where far cells take a part of the channels' variance."""
+    squares = (excerpt.x - np.median(excerpt.x, axis=0)) ** 2
+    variance = np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
+    share = np.sum(squares[rows, columns] / variance[columns]) / len(variance)
+    return excerpt.residuals.held_capacity * float(share)
+
+
+def _p_value_of_second_population(sizes: Floats) -> float:
+    """Return the p-value that sizes are one population with a tail of index 2 or more."""
+    p_value = 1.0
+    for threshold in TAIL_THRESHOLDS:
+        n_beyond = np.count_nonzero(sizes > threshold)
+        n_far = np.count_nonzero(sizes > 2 * threshold)
+        if n_far:
+            tail = float(binom.sf(n_far - 1, n_beyond, MAX_SHARE_OF_TAIL))
+            p_value = min(p_value, len(TAIL_THRESHOLDS) * tail)
+    return p_value
+
+
+def belong_to_inputs(excerpt: Excerpt, rows: Integers) -> bool:
+    """Return whether rows lie at some inputs more than at others, as a resonance does."""
+    if len(rows) < MIN_ROWS_OF_INPUTS:
+        return False
+    rows = rows[:MAX_LOOKED_AT_ROWS]
+    h = excerpt.residuals.h[:, :N_FUNCTIONS_OF_INPUTS]
+    means = h[rows].mean(axis=0)
+    if chi_squared_tail(len(rows) * np.sum(means**2), h.shape[1]) < MIN_CHANCE_OF_INPUTS:
+        return True
+    if excerpt.of_sequence:
+        return False
+    are_neighbours = np.mean(np.isin(nearest_rows(excerpt.scaled_inputs, rows), rows))
+    by_chance = MAX_RATIO_OF_NEIGHBOURS * len(rows) / excerpt.n
+    return bool(are_neighbours > by_chance + MAX_NEIGHBOURS_BEYOND_CHANCE)
