@@ -27,6 +27,8 @@ from ._rows import capacity_of_rows
 
 # Factors between the branches: a sign, ranges of meters and amplifiers, prefixes of units.
 FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
+# Stands for the full range between the branches, which no factor makes.
+FULL_RANGE = 1.0
 # Factors from this on are those of units; smaller ones, of ranges and signs.
 MIN_FACTOR_OF_UNITS = 100.0
 # Times that less of a channel must be unexplained. Of a smooth channel that bends more than its
@@ -96,8 +98,7 @@ N_LAST_ROUNDS = 6
 class Branches:
     """How a channel is explained when each value may be moved to another branch."""
 
-    cause: str  # "units", "gain steps" or "wrapped"
-    factor: float  # between the branches; 1 where a range lies between them
+    factor: float  # between the branches
     gain: float  # times that less is unexplained
     is_moved: Floats  # which of the rows that were looked at
 
@@ -138,7 +139,7 @@ def other_branches(excerpt: Excerpt) -> Iterator[Check]:
     functions = _functions_of_some_rows(excerpt)
     if len(functions.rows) < max(MIN_ROWS, MIN_ROWS_PER_FUNCTION * functions.all.shape[1]):
         return
-    found: dict[tuple[str, float], dict[int, Branches]] = {}
+    found: dict[float, dict[int, Branches]] = {}
     n_looked_at = 0
     for k in channels:
         most = max(map(len, found.values()), default=0)
@@ -147,50 +148,51 @@ def other_branches(excerpt: Excerpt) -> Iterator[Check]:
         n_looked_at += 1
         branches = _best_branches(functions, excerpt.x[functions.rows, k])
         if branches is not None and not _is_rare_step(excerpt, functions.rows, branches):
-            found.setdefault((branches.cause, branches.factor), {})[int(k)] = branches
+            found.setdefault(branches.factor, {})[int(k)] = branches
     if not found:
         return
     alike = max(found.values(), key=len)
     n_needed = max(MIN_CHANNELS, MIN_SHARE_OF_CHANNELS * n_looked_at)
     if len(alike) >= min(n_needed, excerpt.x.shape[1]):
-        yield _check(excerpt, functions.rows, alike)
+        yield _check(excerpt, alike, functions.rows)
 
 
 def _is_rare_step(excerpt: Excerpt, rows: Integers, branches: Branches) -> bool:
     """Return whether few values were moved, at inputs where the device itself may jump."""
-    if branches.cause == "wrapped" or branches.share >= FEW_MOVED:
+    if branches.factor == FULL_RANGE or branches.share >= FEW_MOVED:
         return False
     return belong_to_inputs(excerpt, rows[branches.is_moved])
 
 
-def _check(excerpt: Excerpt, rows: Integers, found: dict[int, Branches]) -> Check:
-    """Return the check of channels that are on the same two branches in some rows of all."""
-    names = excerpt.names(found)
-    best = max(found.values(), key=lambda branches: branches.gain)
-    if best.cause == "wrapped":
-        values = (
-            "jumps of the full range against what their inputs give (a converter that wraps around)"
-        )
+def _check(excerpt: Excerpt, found: dict[int, Branches], rows: Integers) -> Check:
+    """Return what was found, the channel that gains most first, and its rows that were moved."""
+    channels = sorted(found, key=lambda channel: -found[channel].gain)
+    best = found[channels[0]]
+    names = excerpt.names(channels)
+    if best.factor == FULL_RANGE:
+        cause = "wrapped"
         in_short = "values that wrap around"
+        what = "jumps of the full range against what their inputs give (a converter that overflows)"
     elif best.factor < 0:
-        values = "values with the sign of their inputs' response and values with the opposite one"
+        cause = "gain steps"
         in_short = "values of both signs"
+        what = "values with the sign of their inputs' response, and values with the opposite one"
     else:
-        values = (
+        cause = "units" if best.factor >= MIN_FACTOR_OF_UNITS else "gain steps"
+        in_short = "values in mixed units"
+        what = (
             f"values of two kinds, some {best.factor:g} times larger than their inputs give "
             '(autorange, V and mV, or "1,234" read as 1.234)'
         )
-        in_short = "values in mixed units"
-    rows_of_first = rows[next(iter(found.values())).is_moved]
     return finding(
-        f"{len(names)} channels or more hold {values}: {join_names(names)}, {best.share:.1%} of "
-        f"the values; without that, functions of the inputs leave {best.gain:.0f} times less",
-        cause=best.cause,
-        next_step="repair these values and read them again",
+        f"{len(names)} channels or more hold {what}: {join_names(names)}, {best.share:.1%} of the "
+        f"values. Without that, functions of the inputs leave {best.gain:.0f} times less",
+        cause=cause,
+        next_step="repair these values, and read them again",
         in_short=in_short,
         capacity=capacity_of_rows(excerpt.residuals, best.share * excerpt.n),
-        rows=np.sort(excerpt.rows[rows_of_first]),  # in the first of the channels
         channels=names,
+        rows=np.sort(excerpt.rows[rows[best.is_moved]]),
         factor=best.factor,
         share=best.share,
     )
@@ -303,8 +305,7 @@ def _two_scales(functions: Functions, x: Floats, factor: float) -> Branches | No
     counts = np.unique(x[moved.is_moved], return_counts=True)[1]
     if counts.max() > MAX_SHARE_OF_ONE_VALUE * counts.sum():
         return None
-    cause = "units" if factor >= MIN_FACTOR_OF_UNITS else "gain steps"
-    return Branches(cause, factor, moved.gain, moved.is_moved)
+    return Branches(factor, moved.gain, moved.is_moved)
 
 
 def _edge_of_gap(size: Floats) -> float:
@@ -332,7 +333,7 @@ def _two_ranges(functions: Functions, x: Floats) -> Branches | None:
     distance = np.abs(moved.column - moved.fitted)[moved.is_moved]
     if np.mean(distance < MAX_DISTANCE_OF_MOVED * span) < MIN_SHARE_AT_HOME:
         return None
-    return Branches("wrapped", 1.0, moved.gain, moved.is_moved)
+    return Branches(FULL_RANGE, moved.gain, moved.is_moved)
 
 
 def _is_moved(alternatives: Floats, column: Floats, fitted: Floats) -> Floats:

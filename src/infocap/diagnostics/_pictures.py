@@ -468,7 +468,8 @@ def readout_against_fit(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     is_found = np.isin(excerpt.rows, found.get("rows", ()))
     told = np.flatnonzero(is_found)
     others = np.flatnonzero(~is_found)
-    rows = np.concatenate([told[_some(len(told))], others[_some(len(others))]])
+    n_points = MAX_POINTS // 2
+    rows = np.concatenate([told[_some(len(told), n_points)], others[_some(len(others), n_points)]])
     ends = np.array([fitted.min(), fitted.max()])
     return Picture(
         kind="points",
