@@ -79,7 +79,6 @@ def main() -> None:
         n_samples=512,
         seed=1,
         repeat_every=2,
-        reference_every=32,
         input_unit="V",
         readout_unit="V",
         title="two voltages, a camera of 24 pixels",

@@ -23,6 +23,7 @@ HANDED_ON = {
     "diagnostics/_checks.py",
     "diagnostics/_finding.py",
     "diagnostics/_ranking.py",
+    "diagnostics/_sentinels.py",
     "dimension/_repeats.py",
     "dimension/_spectra.py",
     "estimators/_pipeline.py",

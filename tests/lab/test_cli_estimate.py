@@ -289,7 +289,9 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     )
     assert f"readout x6 {X[:, 5].min():.5g} to {X[:, 5].max():.5g} mW plan" in text
     assert "readout e" in " ".join(infocap_says("show", "many.nc")[1].split())
-    assert "plan bench; 512 samples, 15 legendre functions up to degree 4, sobol design" in text
+    assert (
+        "plan bench; 512 samples + 32 reference rows, 15 legendre functions up to degree 4" in text
+    )
     assert PLAN.fingerprint[:12] in out
     assert "operator Ada" in text
     full = recording(

@@ -104,7 +104,8 @@ def test_the_design_is_that_of_draw_and_the_order_is_random():
 
 @pytest.mark.parametrize("stop", [64, 128, 256, 512])
 def test_a_doubling_order_completes_1_2_4_blocks_before_it_goes_on(stop):
-    codes = Plan(n_inputs=2, n_samples=512, order="doubling").schedule.codes
+    plan = Plan(n_inputs=2, n_samples=512, order="doubling", reference_every=0)
+    codes = plan.schedule.codes
     assert set(codes[:stop]) == set(range(stop))
     assert codes[:64].tolist() != list(range(64))
 
@@ -203,7 +204,7 @@ def test_repeats_noise_and_reference_have_their_places():
         noise_input=(0.3, 0.4),
     )
     keys = plan.schedule.keys
-    assert len(keys) == 5 + 64 + 16 + 9
+    assert len(keys) == 5 + 64 + 16 + 8
     assert len(set(keys)) == len(keys)
 
     assert keys[:5] == [("noise", k) for k in range(5)]
@@ -215,7 +216,12 @@ def test_repeats_noise_and_reference_have_their_places():
         assert keys.index(("repeat", number)) > keys.index(("sample", number))
 
     places_of_references = [place for place, (kind, _) in enumerate(keys) if kind == "reference"]
-    assert set(np.diff(places_of_references)) == {11}
+    rows_before = np.array(places_of_references) - 5 - np.arange(8)
+    assert (rows_before // 10).tolist() == list(range(8))  # one among ten, at a random moment
+    assert len(set(rows_before % 10)) > 2
+    inputs = plan.schedule.inputs[places_of_references]
+    for turn in (inputs[:4], inputs[4:]):
+        assert {tuple(u) for u in turn} == {tuple(u) for u in plan.reference_points}
 
 
 @pytest.mark.parametrize(("settings", "message"), [
@@ -501,8 +507,8 @@ def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
     assert len(recording.design_index) == 256
     with pytest.warns(DataWarning) as warned:
         result = infocap.estimate(recording, basis=plan.basis)
-    assert any("the device drifted" in str(warning.message) for warning in warned)
-    assert any("the device drifted" in check for check in result.checks)
+    assert any("its gain drifted" in str(warning.message) for warning in warned)
+    assert any("its gain drifted" in check for check in result.checks)
     assert result.drift.size > 0.01
 
 
@@ -532,6 +538,7 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, m
     clock = itertools.count(time.time() - 1000)  # a second between two readings
 
     plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1, reference_every=64)
+    n_references = int(np.sum(plan.schedule.codes[:200] == -2))
     with Store(path, plan) as store:
         begun = status(path)
         assert (begun.advice_kind, begun.advice) == ("go on", "go on.")
@@ -548,11 +555,11 @@ def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path, m
                 patch.setattr(time, "time", lambda now=now: now)
                 record(measurement)
         early = status(path)
-        assert early.counts["sample"] == (196, 512)
+        assert early.counts["sample"] == (200 - n_references, 512)
         assert early.rate_hz == pytest.approx(1.0)
         assert early.seconds_left == pytest.approx(len(measurements) - 200)
         assert "is the acquisition still running?" in early.advice or "stop now" in early.advice
-        assert early.result.n_samples == 196
+        assert early.result.n_samples == 200 - n_references
         assert early.refreshed().result is early.result
         silent = status(path, until=1e-9)
         assert silent.advice_kind == "look"
@@ -632,7 +639,10 @@ def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kep
 
 @pytest.mark.parametrize(("settings", "message"), [
     ({"noise_input": (50.0, 0.0)}, r"noise_input has 50, outside the domain \[-1, 1\]"),
-    ({"reference_input": (0.0, -2.0)}, "reference_input has -2, outside"),
+    ({"reference_inputs": [(0.0, -2.0)]}, "reference_inputs has -2, outside"),
+    ({"reference_inputs": [(0.0,)]}, "reference_inputs has 1 values; give one for each of 2"),
+    ({"reference_inputs": 0.5}, "reference_inputs=0.5` must be a list of inputs"),
+    ({"reference_every": -1}, "reference_every=-1` must be a whole number"),
     ({"domain": (1, 2, 3)}, r"domain=\(1.0, 2.0, 3.0\)` is not an interval"),
     ({"domain": "ab"}, "domain='ab'` must be a list of numbers"),
     ({"channel": 5}, "channel=5` must be a list of names"),
@@ -769,7 +779,7 @@ def test_noise_common_to_all_readouts_is_no_drift():
 def test_a_row_lost_on_the_way_is_seen_in_what_comes_after_it():
     plan = Plan(n_inputs=2, max_degree=8, n_samples=4096, seed=1)
     x = infocap.systems.RandomFeatures(2, 20, gain=1.5, noise=1e-3)(plan.inputs, seed=1)
-    order = plan.schedule.codes
+    order = plan.schedule.codes[plan.schedule.codes >= 0]
     x_as_measured = x[order]
     # One row is lost and the rest moves up by one, as in a file without an index.
     x_without_a_row = np.delete(x_as_measured, 2500, axis=0)

@@ -1613,7 +1613,7 @@ def test_import_says_what_became_of_the_files(tmp_path, cli, capsys):
     assert cli("import", "inputs.csv", "readouts.csv", "-o", "run.nc") == 0
     output = capsys.readouterr().out
     assert output.startswith(
-        "Recording: 16 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early"
+        "Recording: 15 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early"
     )
     assert "written to run.nc" in output
 

@@ -96,7 +96,7 @@ WARNED = {
         },
         "readouts drift along the run",
     ),
-    "drift of the reference": (drifting_reference, "the device drifted: its reference moved by"),
+    "drift of the reference": (drifting_reference, "the device drifted, whatever its input"),
     "what the reader found": (
         lambda x: {"checks": ("3 rows are damaged.",)},
         "3 rows are damaged.",

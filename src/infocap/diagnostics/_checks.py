@@ -28,6 +28,7 @@ from ._pictures import picture_of
 from ._ranking import one_cause_first
 from ._residuals import fit_readouts
 from ._rows import misplaced_rows
+from ._sentinels import CHANGES_CHECK
 from ._sequences import dependent_inputs, unsettled_beginning
 from ._time import changes_with_time, periods
 from ._values import (
@@ -64,7 +65,7 @@ DATA: dict[str, DataCheck] = {
     "no input among the readouts": copies_of_inputs,
     "no principal components in place of readouts": principal_components,
     "readouts that hold no inputs of other rows": inputs_of_other_rows,
-    "readouts and a response that do not change with time": changes_with_time,
+    CHANGES_CHECK: changes_with_time,
     "no hum, no alternate rows that differ": periods,
     "no rows in the place of others": misplaced_rows,
     "no clock or thermometer among the readouts": clocks,

@@ -1,4 +1,4 @@
-"""Drift: whether the device changed, as a reference input and repeated inputs show it."""
+"""Drift: how far the device moved, as reference inputs and repeated inputs show it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._formatting import percent
 from ..errors import Check
-from ..typing import Floats
+from ..typing import Floats, Integers
 from ._whitening import noise_covariance
 
-# Variance of the reference over the whole run, relative to the noise that neighbouring measurements
-# show, from which the device drifted.
-MIN_VARIANCE_RATIO = 2.0
-# With few references that ratio exceeds 1 by chance: by this over the root of their number at most.
-MAX_CHANCE_EXCESS = 6.0
 # Fewer references than this tell no drift from noise.
 MIN_REFERENCES = 8
 # The chance of a warning about drift between repeats when there is none.
@@ -28,56 +22,45 @@ ROUNDING_VARIANCE = 1e-18
 
 @dataclass(frozen=True, eq=False)
 class ReferenceMotion:
-    """How measurements at one reference input moved.
+    """How measurements at reference inputs moved.
 
     Distances are in units of the spread of the readouts over the samples.
     """
 
-    distance: Floats  # of each measurement from the first, root mean square over the channels
+    distance: Floats  # of each from the first at its input, root mean square over the channels
     size: float  # root mean square motion that exceeds the noise
     noise: float  # standard deviation of the noise of single measurements
-    variance_ratio: float  # variance over the run, relative to that of the noise
-
-    @property
-    def check(self) -> Check | None:
-        """A warning where the device drifted."""
-        limit = max(MIN_VARIANCE_RATIO, 1 + MAX_CHANCE_EXCESS / np.sqrt(len(self.distance)))
-        if self.variance_ratio <= limit:
-            return None
-        return Check(
-            f"the device drifted: its reference moved by {percent(self.size)} of the readouts' "
-            f"spread (root mean square), and scatters {self.variance_ratio:.1f} times more over "
-            "the run than from one measurement to the next; keep its temperature and power steady, "
-            "or measure faster."
-        )
 
 
-def motion_of_reference(reference: Floats, spread: Floats) -> ReferenceMotion | None:
+def motion_of_reference(
+    reference: Floats, spread: Floats, input_numbers: Integers
+) -> ReferenceMotion | None:
     """Return the motion of a reference (measurements, channels).
 
-    `spread` is the standard deviation of each channel over the samples.
+    `spread` is the standard deviation of each channel over the samples, and `input_numbers` tell
+    which of the reference inputs each measurement was made at.
 
-    Neighbouring measurements differ by noise. If the whole run scatters much more than they do, the
-    device moved slowly (von Neumann's ratio). None where no channel changes over the samples.
+    Neighbouring measurements differ by noise. What the whole run scatters more than they do is slow
+    motion (von Neumann's ratio). None where no channel changes over the samples.
     """
     usable = (spread > 0) & np.isfinite(reference).all(axis=0)
     if not usable.any():
         return None
-    # The difference from the first measurement keeps a constant channel at exactly zero.
-    scaled: Floats = (reference - reference[0])[:, usable] / spread[usable]
-    scaled = scaled - scaled.mean(axis=0)
-    n_measurements = len(scaled)
-    variance = float(np.mean(scaled**2)) * n_measurements / (n_measurements - 1)
-    noise_variance = float(np.mean(np.diff(scaled, axis=0) ** 2)) / 2
-    if noise_variance > 0:
-        variance_ratio = variance / noise_variance
-    else:
-        variance_ratio = np.inf if variance > 0 else 1.0
+    from_first = np.empty((len(reference), int(usable.sum())))
+    from_mean = np.empty_like(from_first)
+    for number in np.unique(input_numbers):
+        rows = np.flatnonzero(input_numbers == number)
+        # The difference from the first measurement keeps a constant channel at exactly zero.
+        difference = (reference[rows] - reference[rows[0]])[:, usable] / spread[usable]
+        from_first[rows] = difference
+        from_mean[rows] = difference - difference.mean(axis=0)
+    n_free = len(reference) - len(np.unique(input_numbers))
+    variance = float(np.mean(from_mean**2)) * len(reference) / max(n_free, 1)
+    noise_variance = float(np.mean(np.diff(from_mean, axis=0) ** 2)) / 2
     return ReferenceMotion(
-        distance=np.sqrt(np.mean((scaled - scaled[0]) ** 2, axis=1)),
+        distance=np.sqrt(np.mean(from_first**2, axis=1)),
         size=float(np.sqrt(max(variance - noise_variance, 0.0))),
         noise=float(np.sqrt(noise_variance)),
-        variance_ratio=variance_ratio,
     )
 
 

@@ -106,6 +106,7 @@ def assemble_recording(rows: Measurements) -> Recording:
         noise=_chosen(x, is_noise),
         reference=_chosen(x, is_reference),
         reference_time=time[is_reference] if has_reference_times else None,
+        reference_inputs=_inputs_of_references(rows.u, is_reference),
         extra=None if rows.extra is None else rows.extra[first],
     )
 
@@ -113,6 +114,13 @@ def assemble_recording(rows: Measurements) -> Recording:
 def _chosen(x: Floats, mask: np.ndarray) -> Floats | None:
     """Return the rows of a mask; None where there are none."""
     return x[mask] if mask.any() else None
+
+
+def _inputs_of_references(u: Floats, is_reference: np.ndarray) -> Floats | None:
+    """Return the inputs of the references; None without any, or where a file leaves them open."""
+    if not is_reference.any() or np.isnan(u[is_reference]).any():
+        return None
+    return u[is_reference]
 
 
 def _refuse_unknown_codes(path: Path, index: Integers) -> None:

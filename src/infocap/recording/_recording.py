@@ -17,7 +17,7 @@ from ..errors import Check, DataError, printable
 from ..typing import Floats, Integers
 
 # What stands in place of a design index where an input is not of the design: the constant input of
-# noise repeats, that of drift references, and the source switched off.
+# noise repeats, the reference inputs, and the source switched off.
 NOISE_CODE = -1
 REFERENCE_CODE = -2
 DARK_CODE = -3
@@ -31,6 +31,7 @@ ARRAY_DIMENSIONS = {
     "noise": ("noise_repeat", "channel"),
     "reference": ("reference_repeat", "channel"),
     "reference_time": ("reference_repeat",),
+    "reference_inputs": ("reference_repeat", "input"),
     "extra": ("sample", "extra_value"),
 }
 
@@ -75,8 +76,11 @@ class Recording:
     noise
         Readouts (any number, channels), all at one constant input: what factor analysis takes the
         noise from.
-    reference, reference_time
-        Readouts (any number, channels) at another constant input, and when: what shows drift.
+    reference, reference_time, reference_inputs
+        Readouts (any number, channels) at a few inputs that were measured again and again, when,
+        and which inputs (any number, inputs); without them all are at one input, and without times
+        they are in the order of acquisition. They show whether the device was steady, and take no
+        part in the estimation.
     extra, extra_names
         Other values of each row (samples, extra values), such as a temperature, and their names,
         such as ``Temperature [K]``.
@@ -106,6 +110,7 @@ class Recording:
     input_names: tuple[str, ...] = ()
     extra: Floats | None = None
     extra_names: tuple[str, ...] = ()
+    reference_inputs: Floats | None = None
 
     def __post_init__(self) -> None:
         checks = [check if isinstance(check, Check) else Check(check) for check in self.checks]

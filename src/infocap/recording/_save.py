@@ -124,9 +124,10 @@ def _blocks_of_rows(recording: Recording, path: Path) -> Iterator[Measurements]:
     for code, name in ((NOISE_CODE, "noise"), (REFERENCE_CODE, "reference")):
         if name in arrays:
             n_rows = len(arrays[name])
+            not_told = np.full((n_rows, inputs.shape[1]), np.nan)
             yield Measurements(
                 path,
-                u=np.full((n_rows, inputs.shape[1]), np.nan),
+                u=arrays.get(f"{name}_inputs", not_told),
                 x=arrays[name],
                 index=np.full(n_rows, code),
                 time=arrays.get(f"{name}_time", np.full(n_rows, np.nan)),

@@ -9,7 +9,15 @@ from .._formatting import counted
 from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
-from ..diagnostics import DATA, N_LOW_FUNCTIONS, NEEDS, data_checks
+from ..diagnostics import (
+    CHANGES_CHECK,
+    DATA,
+    N_LOW_FUNCTIONS,
+    NEEDS,
+    REFERENCES_CHECK,
+    STEADY,
+    data_checks,
+)
 from ..errors import Check, DataError, DataWarning, ParameterError
 from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording
@@ -173,7 +181,11 @@ def diagnose(
     names = list(data_checks(declared_basis.of_sequences))
     skipped = tuple(name for name in names if n_samples < NEEDS.get(name, 0))
     causes = {check.found.get("cause") for check in checks}
+    if STEADY in causes:
+        names.append(REFERENCES_CHECK)
     not_passed = {check.found.get("looked_for") for check in checks}
+    if REFERENCES_CHECK in not_passed:
+        not_passed.add(CHANGES_CHECK)
     not_passed |= {name for name, cause in OTHER_CHECKS.items() if cause in causes}
     if planned_basis is None:
         not_passed.add("inputs of the plan")

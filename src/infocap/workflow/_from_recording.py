@@ -8,9 +8,10 @@ import numpy as np
 
 from ..basis import ProductBasis
 from ..designs import weights_at
+from ..diagnostics import References, look_at_references, with_references
 from ..dimension import MIN_REFERENCES, indicator, motion_of_reference
 from ..errors import Check, DataWarning, InfocapError, warn
-from ..estimators import conclude
+from ..estimators import Evidence, conclude
 from ..recording import Recording
 from ..result import CapacityResult, Drift, Factors
 from ..samples import LabelledRows, Table
@@ -20,8 +21,8 @@ from ._from_arrays import EstimateOptions
 from ._growth import growth_of_total
 from ._provenance import with_provenance
 
-# The spread of the readouts, in whose units drift is told, comes from at most this many rows: they
-# give it to 1 %.
+# The spread of the readouts, in whose units changes are told, comes from at most this many rows:
+# they give it to 1 %.
 MAX_ROWS_FOR_SPREAD = 8192
 
 
@@ -37,7 +38,8 @@ def estimate_recording(
 
     - `growth`: the total as it was when a quarter, a sixteenth, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
-    - `drift`: how far the reference moved, when it was measured;
+    - `drift`: how far the reference moved, when it was measured. Whether the device was steady is
+      told among the checks;
     - ``metadata["provenance"]``: the plan and other metadata of the recording, versions and date.
 
     Growth and factors need all readouts in memory; they are missing for a recording that stays in
@@ -57,6 +59,9 @@ def estimate_recording(
     estimate_options = replace(options, **(arguments | given))
 
     evidence = estimate_options.gather(u, x, basis)
+    references = _references(recording, estimate_options.complex_as)
+    if references is not None:
+        evidence = _with_findings_of_references(evidence, references)
     method_options = estimate_options.method_options
     result = conclude(evidence, estimate_options.method, method_options)
 
@@ -71,10 +76,8 @@ def estimate_recording(
         factors, factor_checks = _factors(recording, estimate_options)
         result = replace(result, factors=factors)
         checks += factor_checks
-    if recording.reference is not None and len(recording.reference) >= MIN_REFERENCES:
-        drift, drift_checks = _drift(recording, estimate_options.complex_as)
-        result = replace(result, drift=drift)
-        checks += drift_checks
+    if references is not None:
+        result = replace(result, drift=_drift(references))
     for check in checks:
         if check.kind == "warning":
             warn(check)
@@ -145,26 +148,63 @@ def _factors(recording: Recording, options: EstimateOptions) -> tuple[Factors, l
     return Factors(len(noise), analysis.n_factors, tuple(analysis.values.tolist())), checks
 
 
-def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift | None, list[Check]]:
-    """Return how the reference moved, in units of the spread of each readout over the samples."""
-    assert recording.reference is not None
-    motion = motion_of_reference(
-        _as_real(recording, recording.reference, complex_as), _spread(recording, complex_as)
+def _references(recording: Recording, complex_as: str | None) -> References | None:
+    """Return the references in the order of acquisition; None where there are too few."""
+    if recording.reference is None or len(recording.reference) < MIN_REFERENCES:
+        return None
+    readouts = _as_real(recording, recording.reference, complex_as)
+    n_references = len(readouts)
+    input_numbers = np.zeros(n_references, dtype=int)
+    if recording.reference_inputs is not None:
+        inputs = np.asarray(recording.reference_inputs)
+        input_numbers = np.unique(inputs, axis=0, return_inverse=True)[1].ravel()
+    order = np.arange(n_references)
+    time = None
+    rows_before = None
+    if recording.reference_time is not None:
+        order = np.argsort(np.asarray(recording.reference_time), kind="stable")
+        time = np.asarray(recording.reference_time)[order]
+        if recording.time is not None:
+            rows_before = np.searchsorted(np.sort(np.asarray(recording.time)), time)
+    labelled = _labelled(recording.readouts, recording.channel)
+    table = Table(labelled, "readouts", complex_as)
+    equally_spaced = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
+    return References(
+        readouts=np.asarray(readouts, dtype=float)[order],
+        input_numbers=input_numbers[order],
+        rows_before=rows_before,
+        time=time,
+        channels=[table.describe_column(k) for k in range(table.shape[1])],
+        samples=np.asarray(table.read_rows(np.unique(equally_spaced.astype(int))), dtype=float),
     )
+
+
+def _with_findings_of_references(evidence: Evidence, references: References) -> Evidence:
+    """Return the evidence with what the references say among its findings."""
+    steadiness = look_at_references(references)
+    if steadiness is None:
+        return evidence
+    findings_of_rows = evidence.data_findings
+    return replace(evidence, data_findings=lambda: with_references(findings_of_rows(), steadiness))
+
+
+def _drift(references: References) -> Drift | None:
+    """Return how the references moved, in units of the spread of each readout over the samples."""
+    samples = references.samples
+    # Differences from the first row lose no digits to an offset.
+    differences = samples - np.nan_to_num(samples[0], posinf=0.0, neginf=0.0)
+    spread = np.ma.masked_invalid(differences).std(axis=0).filled(0.0)
+    motion = motion_of_reference(references.readouts, spread, references.input_numbers)
     if motion is None:
-        return None, []
-    if recording.reference_time is None:
-        times = np.arange(len(recording.reference))
-    else:
-        times = np.asarray(recording.reference_time)
-    drift = Drift(
+        return None
+    times = np.arange(len(references.readouts)) if references.time is None else references.time
+    return Drift(
         time=tuple((times - times[0]).tolist()),
         clock="s" if times.dtype.kind == "f" else "order",
         distance=tuple(motion.distance.tolist()),
         size=motion.size,
         noise=motion.noise,
     )
-    return drift, [] if motion.check is None else [motion.check]
 
 
 def _as_real(recording: Recording, readouts: ArrayLike, complex_as: str | None) -> Floats:
@@ -174,16 +214,3 @@ def _as_real(recording: Recording, readouts: ArrayLike, complex_as: str | None) 
         values = values.astype(complex)
     table = Table(values, "readouts", complex_as)
     return np.asarray(table.read(0, table.shape[0]))
-
-
-def _spread(recording: Recording, complex_as: str | None) -> Floats:
-    """Return the standard deviation of each readout, from equally spaced rows.
-
-    Missing values do not count.
-    """
-    table = Table(recording.readouts, "readouts", complex_as)
-    equally_spaced = np.linspace(0, table.shape[0] - 1, MAX_ROWS_FOR_SPREAD)
-    values = table.read_rows(np.unique(equally_spaced.astype(int)))
-    # Differences from the first row lose no digits to an offset.
-    differences = values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0)
-    return np.ma.masked_invalid(differences).std(axis=0).filled(0.0)

@@ -13,7 +13,7 @@ from ...errors import ParameterError
 from ...estimators import METHODS, forecast_cost
 from ...result import CapacityResult, load_result
 from ...theory import Forecast, efficiency_bound, forecast, forecast_from
-from ..experiment import ORDERS, Plan
+from ..experiment import ORDERS, Kind, Plan
 from ._estimate import InputOptions, MethodOptions, family_and_domain, read_delays
 from ._outputs import refuse_existing
 from ._terminal import (
@@ -90,8 +90,10 @@ class PrecisionGoal:
 )
 @click.option(
     "--reference-every",
-    default=0,
-    help="Measure one input again after this many others, to see drift.",
+    type=int,
+    show_default="32, fewer in a short run",
+    help="Among this many measurements, make one at a reference input, at a random moment, to "
+    "prove that the device was steady; 0 for none.",
 )
 @click.option("--dark-every", default=0, help="Measure with the source off after this many others.")
 @click.option("--averages", default=1, help="Readings per measurement, which are averaged.")
@@ -226,6 +228,12 @@ def _announce(new_plan: Plan, output: Path) -> None:
             )
         )
     measurements = f"{len(new_plan.schedule)} measurements"
+    n_references = new_plan.schedule.count(Kind.REFERENCE)
+    if n_references:
+        measurements = (
+            f"{new_plan.n_samples} samples + {counted(n_references, 'reference row')} "
+            f"({measurements} in all)"
+        )
     if new_plan.runs:
         measurements += f" of {new_plan.steps} time steps"
     echo(

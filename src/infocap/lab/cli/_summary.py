@@ -214,7 +214,7 @@ def _measurements(recording: Recording, files: FileRecords) -> list[Fact]:
         text = f"{len(recording.noise)} measurements of the noise, each at a constant input"
         facts.append(Fact("noise", text))
     if recording.reference is not None:
-        text = f"{len(recording.reference)} of the drift reference, each at a constant input"
+        text = f"{len(recording.reference)} at inputs that were measured again and again"
         facts.append(Fact("reference", text))
     if recording.extra is not None:
         facts.append(Fact("extra", join_names(recording.extra_names, MAX_EXTRA_NAMES)))

@@ -17,7 +17,7 @@ class Kind(StrEnum):
     SAMPLE = "sample"  # an input of the design
     REPEAT = "repeat"  # an input of the design a second time, which tells the noise
     NOISE = "noise"  # the noise input, before all others
-    REFERENCE = "reference"  # the reference input, which shows drift
+    REFERENCE = "reference"  # a reference input, which shows whether the device is steady
     DARK = "dark"  # the source switched off
 
     def __repr__(self) -> str:

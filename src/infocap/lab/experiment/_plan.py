@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._formatting import html_for_notebook
+from ..._formatting import counted, html_for_notebook
 from ..._validation import require_boolean, require_number, require_one_of, require_whole_number
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
     DESIGNS,
     block_count,
     design_fingerprint,
+    draw,
     needs_weights,
     planned_inputs,
     steps_per_run,
@@ -25,6 +26,7 @@ from ...designs import (
 from ...errors import ParameterError, warn
 from ...recording import to_json
 from ...typing import Floats
+from ._measurement import Kind
 from ._plan_file import read_toml, refuse_incomplete, write_csv, write_toml
 from ._schedule import Schedule, make_schedule
 
@@ -38,8 +40,16 @@ BENCH = "bench"
 DESCRIPTIVE_ENTRIES = ("title", "metadata")
 # Entries that are text.
 TEXT_ENTRIES = ("input_unit", "readout_unit", "title")
-# Entries that are an input at which a measurement is made again and again.
-CONSTANT_INPUTS = ("noise_input", "reference_input")
+# Measurements at reference inputs, where a plan does not say how many: one in this many samples, or
+# more often in a short run, so that there are N_REFERENCES, but no more often than the second
+# number. With fewer nothing is proved (diagnostics/_sentinels.py), and a short run has none. Of a
+# very long run, MAX_REFERENCES tell enough.
+SAMPLES_PER_REFERENCE = 32
+MIN_SAMPLES_PER_REFERENCE = 8
+N_REFERENCES = 32
+MAX_REFERENCES = 1024
+# The points of a Sobol design, so many that each input is in each quarter of its range once.
+N_REFERENCE_POINTS = 4
 # The smallest value of each entry that is a whole number.
 MIN_VALUES = {
     "n_inputs": 1,
@@ -50,7 +60,6 @@ MIN_VALUES = {
     "extends": 0,
     "noise_repeats": 0,
     "repeat_every": 0,
-    "reference_every": 0,
     "dark_every": 0,
     "runs": 0,
     "washout": 0,
@@ -94,8 +103,12 @@ class Plan:
     repeat_every
         One input in `repeat_every`, chosen at random, is measured twice, the second time at a
         random moment.
-    reference_every, reference_input
-        After this many measurements comes one at a constant input, which shows drift.
+    reference_every, reference_inputs
+        Among this many measurements comes one, at a random moment, at one of a few inputs that are
+        measured again and again: a run whose readouts there stayed the same was steady. They take
+        no part in the estimation. By default one in 32, more often in a run of fewer than 1024
+        samples, and none below 256 samples and for sequences; 0 for none. The inputs, a list of
+        points, are four of the distribution by default.
     dark_every
         After this many measurements comes one with the source off, by the method ``dark()`` of the
         instrument. The latest is subtracted from the readouts of a recording; the store keeps both
@@ -141,8 +154,8 @@ class Plan:
     noise_repeats: int = 0
     noise_input: Sequence[float] | None = None
     repeat_every: int = 0
-    reference_every: int = 0
-    reference_input: Sequence[float] | None = None
+    reference_every: int | None = None
+    reference_inputs: Sequence[Sequence[float]] | None = None
     dark_every: int = 0
     averages: int = 1
     settle_s: float = 0.0
@@ -167,6 +180,7 @@ class Plan:
             )
         _check_size(self)
         self._set(_design_entries(self))
+        self._set({"reference_every": _reference_every(self)})
         _check_constant_inputs(self)
 
     def _set(self, entries: Mapping[str, Any]) -> None:
@@ -212,6 +226,13 @@ class Plan:
             return 1
         return steps_per_run(self.n_samples, self.runs, self.washout)
 
+    @cached_property
+    def reference_points(self) -> Floats:
+        """The inputs that are measured again and again, (points, inputs)."""
+        if self.reference_inputs:
+            return np.array(self.reference_inputs)
+        return draw(self.basis, N_REFERENCE_POINTS, seed=self.seed)
+
     @property
     def n_blocks(self) -> int:
         """The number of blocks of the design."""
@@ -232,8 +253,11 @@ class Plan:
 
     def in_words(self) -> str:
         """Return what is measured, in one sentence for people."""
+        n_references = self.schedule.count(Kind.REFERENCE)
+        references = f" + {counted(n_references, 'reference row')}" if n_references else ""
         functions = (
-            f"{self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions"
+            f"{self.n_samples} samples{references}, {len(self.basis)} {self.basis.family_name} "
+            "functions"
         )
         if self.max_delay is None:
             how = f"up to degree {self.max_degree}, {self.design} design, {self.order} order"
@@ -409,8 +433,8 @@ class Plan:
         The table has the columns ``design_index,u1,u2,...`` and a row for each measurement, in the
         order of acquisition. The column of an input with a name is called, for example,
         ``u1: Voltage A [V]``. An index that appears a second time is a repeat of that input. In
-        place of an index, -1 marks the noise input, -2 the reference, and -3 a measurement with the
-        source off, which has no inputs.
+        place of an index, -1 marks the noise input, -2 a reference input, and -3 a measurement with
+        the source off, which has no inputs.
 
         Parameters
         ----------
@@ -441,8 +465,13 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
         if name == "n_inputs" and value == 0:
             value = len(plan.family) if isinstance(plan.family, list | tuple) else 1
         entries[name] = require_whole_number(name, value, min_value)
-    for name in ("domain", *CONSTANT_INPUTS):
+    for name in ("domain", "noise_input"):
         entries[name] = _numbers(name, getattr(plan, name))
+    entries["reference_inputs"] = _points(plan.reference_inputs)
+    if plan.reference_every is not None:
+        entries["reference_every"] = require_whole_number(
+            "reference_every", plan.reference_every, 0
+        )
     for name in TEXT_ENTRIES:
         entries[name] = str(getattr(plan, name))
     if plan.n_readouts is not None:
@@ -471,6 +500,19 @@ def _numbers(name: str, values: Any) -> tuple[float, ...] | None:
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise ParameterError(f"`{name}={values!r}` must be a list of numbers.")
     return tuple(require_number(name, value) for value in values)
+
+
+def _points(points: Any) -> tuple[tuple[float, ...], ...] | None:
+    """Return a list of reference inputs as plain numbers, or None."""
+    if points is None:
+        return None
+    if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
+        raise ParameterError(
+            f"`reference_inputs={points!r}` must be a list of inputs, such as [[0.2, 0.7], "
+            "[0.5, 0.1]]."
+        )
+    checked = [_numbers("reference_inputs", point) for point in points]
+    return tuple(point for point in checked if point is not None) or None
 
 
 def _check_readouts(plan: Plan) -> None:
@@ -535,10 +577,21 @@ def _design_entries(plan: Plan) -> dict[str, Any]:
     }
 
 
+def _reference_every(plan: Plan) -> int:
+    """Return among how many measurements one is at a reference input; 0 where there are none."""
+    if plan.reference_every is not None:
+        return plan.reference_every
+    if plan.runs or plan.n_samples < N_REFERENCES * MIN_SAMPLES_PER_REFERENCE:
+        return 0
+    every = min(SAMPLES_PER_REFERENCE, plan.n_samples // N_REFERENCES)
+    return max(every, -(-plan.n_samples // MAX_REFERENCES))  # rounded up
+
+
 def _check_constant_inputs(plan: Plan) -> None:
     """Refuse a noise or reference input outside the domain, which could harm the device."""
-    for name in CONSTANT_INPUTS:
-        values = getattr(plan, name)
+    points = [("noise_input", plan.noise_input)]
+    points += [("reference_inputs", point) for point in plan.reference_inputs or ()]
+    for name, values in points:
         if not values:
             continue
         if len(values) != plan.n_inputs:

@@ -16,9 +16,12 @@ from ._measurement import KIND_OF_CODE, Kind, Measurement
 if TYPE_CHECKING:
     from ._plan import Plan
 
-# The probability of the inputs at which noise and references are measured, where a plan names none:
-# the upper quartile, because many devices are dark in the middle of their range.
+# The probability of the inputs at which noise is measured, where a plan names none: the upper
+# quartile, because many devices are dark in the middle of their range.
 DEFAULT_CONSTANT_QUANTILE = 0.75
+# The last number of the seeds of the moments of the references, and of their order.
+REFERENCE_MOMENTS_KEY = 2
+REFERENCE_ORDER_KEY = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,16 @@ class Schedule:
                 keys.append((Kind.REPEAT, code))
             n_seen[code] += 1
         return keys
+
+    def count(self, kind: Kind) -> int:
+        """Return how many measurements of a kind there are.
+
+        Parameters
+        ----------
+        kind
+            Noise, references or the source off.
+        """
+        return int(np.sum(self.codes == kind.code))
 
     def __iter__(self) -> Iterator[Measurement]:
         for (kind, number), u in zip(self.keys, self.inputs, strict=True):
@@ -157,21 +170,22 @@ def _with_constants_between(plan: Plan, indices: Integers, n_rows_before: int) -
     # The place before the first of further rows belongs to the schedule that they follow.
     first_place = 0 if n_rows_before == 0 else 1
     places = np.arange(first_place, len(indices) + 1)
-    source_off = np.full(plan.n_inputs, np.nan)
-    reference = _constant_input(plan, plan.reference_input)
 
     inserted_places = []
     inserted_codes = []
     inserted_inputs = []
-    for kind, every, u in (
-        (Kind.DARK, plan.dark_every, source_off),
-        (Kind.REFERENCE, plan.reference_every, reference),
-    ):
-        if every:
-            due = places[(n_rows_before + places) % every == 0]
-            inserted_places.append(due)
-            inserted_codes.append(np.full(len(due), kind.code))
-            inserted_inputs.append(np.tile(u, (len(due), 1)))
+    if plan.dark_every:
+        due = places[(n_rows_before + places) % plan.dark_every == 0]
+        inserted_places.append(due)
+        inserted_codes.append(np.full(len(due), Kind.DARK.code))
+        inserted_inputs.append(np.full((len(due), plan.n_inputs), np.nan))
+    if plan.reference_every:
+        rows, points = _references_until(plan, n_rows_before + len(indices))
+        due = rows - n_rows_before
+        is_here = due >= first_place
+        inserted_places.append(due[is_here])
+        inserted_codes.append(np.full(is_here.sum(), Kind.REFERENCE.code))
+        inserted_inputs.append(points[is_here])
     if not inserted_places:
         return Schedule(indices, inputs)
     before = np.concatenate(inserted_places)
@@ -180,8 +194,28 @@ def _with_constants_between(plan: Plan, indices: Integers, n_rows_before: int) -
     return Schedule(codes, inputs)
 
 
+def _references_until(plan: Plan, n_rows: int) -> tuple[Integers, Floats]:
+    """Return before which rows of the design references come, and their inputs.
+
+    One comes at a random moment among every `reference_every` rows. The inputs take turns: each
+    comes once, in random order, before any comes again. Those of a longer schedule begin in the
+    same way.
+    """
+    assert plan.reference_every
+    n_references = n_rows // plan.reference_every + 1
+    points = plan.reference_points
+    rng = np.random.default_rng([plan.seed, REFERENCE_MOMENTS_KEY])
+    moments = np.arange(n_references) + rng.random(n_references)
+    places = (plan.reference_every * moments).astype(int)
+    rng = np.random.default_rng([plan.seed, REFERENCE_ORDER_KEY])
+    n_turns = n_references // len(points) + 1
+    order = np.argsort(rng.random((n_turns, len(points))), axis=1).ravel()[:n_references]
+    is_inside = places <= n_rows
+    return places[is_inside], points[order[is_inside]]
+
+
 def _constant_input(plan: Plan, values: Sequence[float] | None) -> Floats:
-    """Return the input at which noise or references are measured: the plan's, or a quantile."""
+    """Return the input at which noise is measured: the plan's, or a quantile."""
     if values:
         return np.array(values)
     probability = np.array([DEFAULT_CONSTANT_QUANTILE])

@@ -47,6 +47,7 @@ def join(paths: list[Path], recordings: list[Recording]) -> Recording:
         noise=_join_all(recordings, "noise"),
         reference=_join_all(recordings, "reference"),
         reference_time=reference_time,
+        reference_inputs=_join_reference_inputs(recordings),
         extra=extra,
         extra_names=extra_names,
         metadata=_join_metadata(paths, recordings) | runs,
@@ -157,6 +158,15 @@ def _join_all(recordings: list[Recording], name: str) -> Floats | None:
         getattr(recording, name) for recording in recordings if getattr(recording, name) is not None
     ]
     return np.concatenate(measured) if measured else None
+
+
+def _join_reference_inputs(recordings: list[Recording]) -> Floats | None:
+    """Join the inputs of the references; None where a file with references does not tell them."""
+    inputs = [
+        recording.reference_inputs for recording in recordings if recording.reference is not None
+    ]
+    told = [values for values in inputs if values is not None]
+    return np.concatenate(told) if told and len(told) == len(inputs) else None
 
 
 def _join_metadata(paths: list[Path], recordings: list[Recording]) -> dict[str, Any]:
