@@ -182,8 +182,7 @@ def _where_sums_agree(x: Floats) -> Integers:
 
     Between two of them every mean is zero. The first row may lie inside a batch.
     """
-    first = x[:, 0]
-    sums = np.cumsum(first) / max(float(first.std()), np.finfo(float).tiny)
+    sums = _sums(x[:, 0])
     limit = ROUNDING * np.sqrt(len(x))
     if np.count_nonzero(np.diff(np.sort(sums)) < limit) < MIN_BATCHES:
         return np.arange(0)
@@ -201,9 +200,15 @@ def _where_sums_agree(x: Floats) -> Integers:
 
 def _sums_agree(values: Floats, ends: Integers) -> bool:
     """Return whether the sums of all columns up to some rows are equal to rounding."""
-    deviation = np.maximum(values.std(axis=0), np.finfo(float).tiny)
-    sums = np.cumsum(values, axis=0)[ends] / deviation
+    sums = _sums(values)[ends]
     return bool(np.max(np.ptp(sums, axis=0)) < ROUNDING * np.sqrt(len(values)))
+
+
+def _sums(values: Floats) -> Floats:
+    """Return the sums of columns up to each row, in their standard deviations."""
+    size = np.maximum(np.abs(values).max(axis=0), np.finfo(float).tiny)  # squares could overflow
+    in_size = values / size
+    return np.cumsum(in_size, axis=0) / np.maximum(in_size.std(axis=0), ROUNDING)
 
 
 def copies_of_inputs(excerpt: Excerpt) -> Iterator[Check]:

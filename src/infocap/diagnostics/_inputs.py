@@ -13,7 +13,10 @@ from ..basis import DiscreteFamily
 from ..errors import Check
 from ..samples import suggest_domain
 from ..typing import Floats, Integers
+from ._chance import normal_scores
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
+from ._residuals import MAX_RESIDUAL
+from ._rows import nearest_rows
 
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4
 # of its variance. As many rows for each value show that there are no more.
@@ -44,6 +47,8 @@ MIN_RANK_FOR_WARNING = 4
 # Such a part of the directions must be explained but for this part of their variance.
 MIN_EXPLAINED_DIRECTIONS = 0.1
 MAX_UNEXPLAINED_FOR_WARNING = 0.2
+# Standard deviations beyond which rows that differ in one input differ in their residuals.
+MIN_DEVIATIONS_OF_EFFECT = 3.0
 # Rows among which equal inputs are looked for; more take seconds to put in order.
 MAX_ROWS_FOR_EQUAL_INPUTS = 1 << 20
 # Rows with equal inputs that a finding needs, and how many times those that chance allows.
@@ -234,7 +239,9 @@ def without_effect(excerpt: Excerpt) -> Iterator[Check]:
         return
     if largest_unseen > MAX_UNSEEN_SHARE_OF_NOTE * held_by_others:
         return
-    dead = np.flatnonzero(is_dead).tolist()
+    dead = [k for k in np.flatnonzero(is_dead).tolist() if not _acts_on_residuals(excerpt, k)]
+    if not dead:
+        return
     # Where much is unexplained, functions of high degree may hide the effect.
     explained = np.mean(excerpt.residuals.scale**2 < MAX_UNEXPLAINED_FOR_WARNING)
     is_clear = (
@@ -251,6 +258,23 @@ def without_effect(excerpt: Excerpt) -> Iterator[Check]:
         cause="no effect",
         inputs=dead,
     )
+
+
+def _acts_on_residuals(excerpt: Excerpt, k: int) -> bool:
+    """Return whether what the fit leaves depends on an input, as where only high degrees see it.
+
+    Rows that are nearest to each other by the other inputs differ the more, the more they differ in
+    this one. Without effect their difference in it is independent of all else.
+    """
+    others = np.delete(excerpt.scaled_inputs, k, axis=1)
+    rows = excerpt.some
+    nearest = nearest_rows(others, rows)
+    distance = np.abs(excerpt.scaled_inputs[rows, k] - excerpt.scaled_inputs[nearest, k])
+    standardised = excerpt.residuals.standardised.clip(-MAX_RESIDUAL, MAX_RESIDUAL)
+    difference = np.sum((standardised[rows] - standardised[nearest]) ** 2, axis=1)
+    scores = normal_scores(np.stack([distance, difference], axis=1))
+    correlation = np.corrcoef(scores, rowvar=False)[0, 1]
+    return bool(correlation * np.sqrt(len(rows)) > MIN_DEVIATIONS_OF_EFFECT)
 
 
 def counted_twice(excerpt: Excerpt) -> Iterator[Check]:

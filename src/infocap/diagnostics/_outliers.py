@@ -46,6 +46,10 @@ FAR_ROW = 4.0
 # Glitched rows that a finding needs, and their largest part of all.
 MIN_GLITCHED_ROWS = 5
 MAX_SHARE_OF_GLITCHED_ROWS = 0.1
+# Times that functions of the inputs explain more of the misfit than by chance, from which noise is
+# larger at some inputs.
+MIN_RATIO_TO_CHANCE = 3.0
+QUANTILE_OF_ORDINARY_ROWS = 0.95
 # Rows are looked at whose directions are, on average, this far out.
 FAR_MISFIT = 3.0
 # Chance of the means of functions over far cells, below which they belong to some inputs.
@@ -85,7 +89,7 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
     if len(candidates) < MIN_GLITCHED_ROWS:
         return
     size = np.abs(excerpt.residuals.channel_residuals(candidates))
-    sizes = np.median(size / deviation, axis=1)
+    sizes = np.median(size / deviation, axis=1) / _expected_size(excerpt)[candidates]
     candidates = candidates[sizes > FAR_ROW]
     sizes = sizes[sizes > FAR_ROW]
     too_many = len(candidates) > MAX_SHARE_OF_GLITCHED_ROWS * excerpt.n
@@ -104,6 +108,23 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="glitches",
         rows=excerpt.rows[rows].tolist(),
     )
+
+
+def _expected_size(excerpt: Excerpt) -> Floats:
+    """Return how large residuals are at the inputs of each row, relative to the usual size, (rows,).
+
+    Noise may be larger at some inputs than at others. Glitches count no more than the largest
+    residuals of ordinary rows do.
+    """
+    h = excerpt.residuals.h
+    logarithm = excerpt.residuals.log_misfit
+    logarithm = np.minimum(logarithm, np.quantile(logarithm, QUANTILE_OF_ORDINARY_ROWS))
+    logarithm = logarithm - logarithm.mean()
+    fitted = h @ np.linalg.lstsq(h, logarithm, rcond=None)[0]
+    by_chance = np.var(logarithm) * h.shape[1] / excerpt.n
+    if np.var(fitted) < MIN_RATIO_TO_CHANCE * by_chance:
+        return np.ones(excerpt.n)
+    return np.exp(0.5 * np.maximum(fitted, 0.0))
 
 
 def _gap_in_tail(sizes: Floats) -> tuple[int, float]:

@@ -167,7 +167,7 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
             continue
         if len(rows) >= MIN_FROZEN_ROWS and np.mean(np.diff(rows) == 1) > MIN_SHARE_IN_RUNS:
             frozen.append(channel)
-        else:
+        elif not belong_to_inputs(excerpt, rows):  # a state of the device does
             with_codes[channel] = rows
     if with_codes:
         rows = np.unique(np.concatenate(list(with_codes.values())))
