@@ -459,3 +459,15 @@ def test_batches_are_found_wherever_the_first_one_begins(first_row):
     found = infocap.diagnose(recorded(U[first_row:], x[first_row:]), basis=BASIS)
     assert found.checks[0].found["cause"] == "batches"
     assert found.checks[0].found["period"] == 32
+
+
+def test_more_channels_than_rows_are_looked_at_though_no_capacity_can_be_had():
+    u = infocap.draw(BASIS, 512, seed=1)
+    x = infocap.systems.RandomFeatures(2, 600, noise=0.01, seed=1)(u, seed=1)
+    (refusal,) = infocap.diagnose(recorded(u, x), basis=BASIS).checks
+    assert refusal.found["cause"] == "refused"
+    drifting = x + np.linspace(0, 3, 512)[:, None] * x.std(axis=0)
+    found = infocap.diagnose(recorded(u, drifting), basis=BASIS)
+    assert [check.found["cause"] for check in found.checks][:2] == ["refused", "drift"]
+    assert found.checks[1].found["picture"]["series"]
+    assert "no clock or thermometer among the readouts" in found.passed

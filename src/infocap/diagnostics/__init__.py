@@ -15,6 +15,7 @@ from ._order import level
 from ._checks import NEEDS as NEEDS
 from ._checks import data_checks as data_checks
 from ._checks import mistakes as mistakes
+from ._checks import told_findings as told_findings
 from ._excerpt import MAX_ROWS as MAX_ROWS
 from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES
 from ._excerpt import N_LOW_FUNCTIONS as N_LOW_FUNCTIONS

@@ -174,6 +174,11 @@ def of_data(case: Case) -> Iterator[Check]:
     """Yield what is wrong with the data, each cause once."""
     by_cause = dict(case.evidence.data_findings())
     _drop_refuted(by_cause, case)
+    yield from _each_cause_once(by_cause)
+
+
+def _each_cause_once(by_cause: dict[str, list[Check]]) -> Iterator[Check]:
+    """Yield the most important finding of each cause, with the rows of the others."""
     for same_cause in by_cause.values():
         check = max(same_cause, key=_importance)
         text = str(check)
@@ -182,7 +187,8 @@ def of_data(case: Case) -> Iterator[Check]:
             text += f" The same is seen in {len(same_cause) - 1} more places of the data."
             for name in ("rows", "first_rows", "shifts"):
                 if name in found:
-                    found[name] = list(chain.from_iterable(c.found[name] for c in same_cause))
+                    lists = [other.found.get(name, ()) for other in same_cause]
+                    found[name] = list(chain.from_iterable(lists))
         yield Check(text, check.kind, **found)
 
 
@@ -230,16 +236,24 @@ def run_checks(case: Case) -> tuple[Check, ...]:
     for find in CHECKS.values():
         checks += find(case)
     told = dict.fromkeys(one_cause_first(checks))
-    return tuple(_with_picture(check, case) for check in told)
+    samples = case.evidence.samples
+    statistics = case.evidence.column_statistics
+    return tuple(_with_picture(check, samples, statistics) for check in told)
 
 
-def _with_picture(check: Check, case: Case) -> Check:
+def told_findings(samples: Samples, statistics: ColumnStatistics) -> list[Check]:
+    """Return what is wrong with the data alone, one cause first, with pictures."""
+    checks = one_cause_first(_each_cause_once(mistakes(samples, statistics)))
+    return [_with_picture(check, samples, statistics) for check in checks]
+
+
+def _with_picture(check: Check, samples: Samples, statistics: ColumnStatistics) -> Check:
     """Return a check with a picture of what it found, made from the excerpt that shows it."""
     found = dict(check.found)
     rows = found.pop("excerpt", None)
     if rows is None or check.kind != "warning":
         return Check(check, check.kind, **found)
-    excerpt = prepare(case.evidence.samples, case.evidence.column_statistics, rows, share=1.0)
+    excerpt = prepare(samples, statistics, rows, share=1.0)
     with np.errstate(all="ignore"):
         picture = picture_of(excerpt, found)
     if picture is not None:

@@ -21,6 +21,7 @@ from ._fit import control_sums as control_sums
 from ._fit import iterate_pieces as iterate_pieces
 from ._methods import DEFAULT_METHOD as DEFAULT_METHOD
 from ._pipeline import find_method as find_method
+from ._pipeline import find_mistakes as find_mistakes
 from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL
 from ._sequence import fit_least_squares as fit_least_squares
 

@@ -21,7 +21,7 @@ from .._formatting import join_names, memory_size
 from .._threads import all_cores
 from .._validation import did_you_mean, require_boolean, require_one_of
 from ..basis import ProductBasis
-from ..diagnostics import Case, mistakes, run_checks
+from ..diagnostics import Case, mistakes, run_checks, told_findings
 from ..dimension import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..result import CapacityResult
@@ -150,6 +150,46 @@ def gather_evidence(
         evidence = replace(gather(samples, engine, statistics), data_findings=findings)
     _refuse_too_few_samples(evidence)
     return evidence
+
+
+def find_mistakes(
+    u: ArrayLike,
+    x: ArrayLike,
+    basis: ProductBasis,
+    *,
+    nan_policy: str = "raise",
+    complex_as: str | None = None,
+    time: ArrayLike | None = None,
+    design_index: ArrayLike | None = None,
+    washout: int | None = None,
+) -> list[Check]:
+    """Return what the checks of the data find without any estimation, one cause first.
+
+    Unlike an estimation this needs no more samples than readouts: of these the largest components
+    are looked at. Parameters are as for `estimate`.
+
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> u = infocap.draw(basis, 256, seed=1)
+    >>> x = infocap.systems.RandomFeatures(2, 400, noise=0.01)(u, seed=1)
+    >>> x[5, 3] = 9.91e37
+    >>> [check.found["cause"] for check in find_mistakes(u, x, basis)]
+    ['codes']
+    """
+    samples = Samples.of(
+        u,
+        x,
+        basis,
+        complex_as=complex_as,
+        design_index=design_index,
+        time=time,
+        washout=washout,
+    )
+    engine = make_engine(u, x, None, None)
+    if nan_policy == "omit":
+        samples = _without_missing_rows(samples, engine)
+    statistics = scan_columns(samples, engine)
+    samples = samples.choose_preparation(statistics, constant=True)
+    return told_findings(samples, statistics)
 
 
 def _refuse_host_options_for_device_arrays(samples: Samples, engine: Engine) -> None:

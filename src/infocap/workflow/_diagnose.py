@@ -19,12 +19,13 @@ from ..diagnostics import (
     data_checks,
 )
 from ..errors import Check, DataError, DataWarning, ParameterError
+from ..estimators import find_mistakes
 from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
 from ._from_arrays import EstimateOptions
-from ._from_recording import estimate_recording
+from ._from_recording import arguments_of, estimate_recording
 
 # What is looked at besides the checks of data, and the cause that a finding about it has.
 OTHER_CHECKS = {
@@ -174,8 +175,10 @@ def diagnose(
         declared_basis = basis or planned_basis or _uniform_basis(inputs)
         checks += _checks_of_data(recording, declared_basis)
     except DataError as problem:
-        refusal = Check(str(problem), cause="refused")
-        return Diagnosis(recording, (*checks, refusal), (), (*DATA, *OTHER_CHECKS), declared_basis)
+        checks.append(Check(str(problem), cause="refused"))
+        if declared_basis is None or not _has_more_channels_than_rows(recording):
+            return Diagnosis(recording, tuple(checks), (), (*DATA, *OTHER_CHECKS), declared_basis)
+        checks += _checks_without_estimation(recording, declared_basis)
 
     n_samples = len(recording.design_index) - len(missing)
     names = list(data_checks(declared_basis.of_sequences))
@@ -221,6 +224,20 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
         for check in result.checks
         if "total" not in check.found and "missing" not in check.found
     ]
+
+
+def _has_more_channels_than_rows(recording: Recording) -> bool:
+    n_rows, n_channels = np.shape(recording.readouts)
+    return n_rows - len(rows_with_missing_values(recording)) <= n_channels + 1
+
+
+def _checks_without_estimation(recording: Recording, basis: ProductBasis) -> list[Check]:
+    """Return what is found in the data of more channels than rows, which allow no estimation."""
+    arguments = arguments_of(recording, basis.of_sequences)
+    arguments.pop("repeats")
+    if not basis.of_sequences:
+        arguments["nan_policy"] = "omit"
+    return find_mistakes(basis=basis, complex_as="split", **arguments)
 
 
 def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> list[Check]:
