@@ -184,7 +184,8 @@ def _where_sums_agree(x: Floats) -> Integers:
     """
     sums = _sums(x[:, 0])
     limit = ROUNDING * np.sqrt(len(x))
-    if np.count_nonzero(np.diff(np.sort(sums)) < limit) < MIN_BATCHES:
+    is_equal = np.diff(np.sort(sums)) < limit
+    if not np.any(is_equal[1:] & is_equal[:-1]):  # by chance, two are, and not three
         return np.arange(0)
     order = np.argsort(sums, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(sums[order]) >= limit) + 1)
@@ -261,8 +262,11 @@ def principal_components(excerpt: Excerpt) -> Iterator[Check]:
 
 def _uncorrelated_to_rounding(x: Floats) -> bool:
     """Return whether no two columns have a correlation beyond rounding."""
-    if np.any(np.ptp(x, axis=0) == 0):
+    centred = np.ascontiguousarray(x.T)
+    centred -= centred.mean(axis=1, keepdims=True)
+    size = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+    if np.any(size == 0):
         return False
-    correlation = np.corrcoef(x, rowvar=False)
+    correlation = centred @ centred.T / size / size[:, None]
     np.fill_diagonal(correlation, 0.0)
     return bool(np.abs(correlation).max() < MAX_CORRELATION_OF_COMPONENTS)

@@ -20,7 +20,7 @@ from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._order import level
 from ._residuals import NORMAL_MEDIAN_DEVIATION
-from ._rows import nearest_rows
+from ._rows import capacity_of_rows, nearest_rows
 
 # Cells lie far out beyond so many robust standard deviations of their channel's residuals.
 FAR_CELL = 16.0
@@ -67,8 +67,9 @@ def far_values(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where rows, or single values, lie far from their fit, whatever the inputs."""
     if excerpt.related_inputs is not None:
         return  # Neighbours of a sweep lie far out together.
-    some = np.abs(excerpt.residuals.channel_residuals(excerpt.some))
-    deviation = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
+    some = np.abs(excerpt.residuals.channel_residuals(excerpt.some).T)
+    middle = some.shape[1] // 2
+    deviation = np.partition(some, middle)[:, middle]
     deviation = np.maximum(deviation / np.float32(NORMAL_MEDIAN_DEVIATION), SMALLEST_DEVIATION)
     glitches = list(_glitched_rows(excerpt, deviation))
     yield from glitches
@@ -89,25 +90,37 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
     if len(candidates) < MIN_GLITCHED_ROWS:
         return
     size = np.abs(excerpt.residuals.channel_residuals(candidates))
-    sizes = np.median(size / deviation, axis=1) / _expected_size(excerpt)[candidates]
+    sizes = np.median(size / deviation, axis=1)
+    rows, p_value = _rows_beyond_gap(excerpt, candidates, sizes)
+    if p_value > level(excerpt):
+        return
+    expected = _expected_size(excerpt)[candidates]
+    rows, p_value = _rows_beyond_gap(excerpt, candidates, sizes / expected)
+    if p_value > level(excerpt) or belong_to_inputs(excerpt, rows):
+        return
+    yield finding(
+        f"{len(rows)} of {excerpt.n} rows lie far outside the others, up to {sizes.max():.0f} "
+        "standard deviations in half of their channels and whatever their inputs (rows "
+        f"{numbers(excerpt.rows[rows])}): glitched shots",
+        cause="glitches",
+        next_step="look at them, and leave out those that are no measurements",
+        in_short="glitched rows",
+        capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+        rows=excerpt.rows[rows],
+    )
+
+
+def _rows_beyond_gap(
+    excerpt: Excerpt, candidates: Integers, sizes: Floats
+) -> tuple[Integers, float]:
+    """Return the rows beyond a gap in the tail of sizes, and the p-value of that gap."""
     candidates = candidates[sizes > FAR_ROW]
     sizes = sizes[sizes > FAR_ROW]
     too_many = len(candidates) > MAX_SHARE_OF_GLITCHED_ROWS * excerpt.n
     if len(candidates) < MIN_GLITCHED_ROWS or too_many:
-        return
+        return candidates, 1.0
     n_glitched, p_value = _gap_in_tail(sizes)
-    rows = np.sort(candidates[np.argsort(-sizes)[:n_glitched]])
-    if p_value > level(excerpt) or belong_to_inputs(excerpt, rows):
-        return
-    yield Check(
-        f"{len(rows)} of {excerpt.n} rows lie far outside the others, up to {sizes.max():.0f} "
-        "standard deviations in half of their channels and whatever their inputs (rows "
-        f"{numbers(excerpt.rows[rows])}): glitched shots; look at them, and leave out those "
-        "that are no measurements.",
-        unreliable="glitched rows",
-        cause="glitches",
-        rows=excerpt.rows[rows].tolist(),
-    )
+    return np.sort(candidates[np.argsort(-sizes)[:n_glitched]]), p_value
 
 
 def _expected_size(excerpt: Excerpt) -> Floats:

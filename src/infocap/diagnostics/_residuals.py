@@ -29,8 +29,8 @@ MAX_FIT_FUNCTIONS = 64
 MAX_DELAYED_FIT_FUNCTIONS = 160
 # Directions of the readouts that are looked at: those that functions predict best, and those that
 # vary most.
-N_PREDICTED_DIRECTIONS = 16
-N_PRINCIPAL_DIRECTIONS = 8
+N_PREDICTED_DIRECTIONS = 12
+N_PRINCIPAL_DIRECTIONS = 4
 # Readouts count up to so many widths beyond their usual range, which holds 90 % of the values.
 MAX_WIDTHS_OUTSIDE = 2.0
 # Position of the usual range among the ordered values of a channel.
@@ -223,7 +223,8 @@ class Residuals:
     def channel_residuals(self, rows: slice | Integers = slice(None)) -> Floats:
         """Return what the fit leaves of each channel in some rows, mean square 1, (rows, channels)."""
         residuals = self.fit.usual_range.in_widths(self._x[rows])
-        residuals -= self.values[:, rows].T @ self.fit.channel_coefficients
+        values = self.values[:, rows] if isinstance(rows, slice) else self.values.take(rows, axis=1)
+        residuals -= values.T @ self.fit.channel_coefficients
         residuals /= self.fit.channel_scale
         return residuals
 
