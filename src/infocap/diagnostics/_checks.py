@@ -109,8 +109,19 @@ MIN_ROWS: dict[DataCheck, int] = {
     clipped: 1000,
 }
 NEEDS = {name: MIN_ROWS[check] for name, check in DATA.items() if check in MIN_ROWS}
-# What concerns the whole run is looked for in the overview of a long data set, and only there.
-OF_OVERVIEW: tuple[DataCheck, ...] = (inputs_off, changes_with_time)
+# What concerns the whole run (its inputs, converters and ranges, and slow changes) is looked for in
+# the overview of a long data set, and only there.
+OF_OVERVIEW: tuple[DataCheck, ...] = (
+    inputs_off,
+    without_effect,
+    missing_codes,
+    other_branches,
+    clipped,
+    rounded,
+    copies_of_inputs,
+    clocks,
+    changes_with_time,
+)
 
 
 def data_checks(of_sequences: bool) -> dict[str, DataCheck]:

@@ -20,7 +20,7 @@ from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._order import level
 from ._residuals import NORMAL_MEDIAN_DEVIATION
-from ._rows import capacity_of_rows, nearest_rows
+from ._rows import nearest_rows
 
 # Cells lie far out beyond so many robust standard deviations of their channel's residuals.
 FAR_CELL = 16.0
@@ -105,9 +105,14 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="glitches",
         next_step="look at them, and leave out those that are no measurements",
         in_short="glitched rows",
-        capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+        capacity=_capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
         rows=excerpt.rows[rows],
     )
+
+
+def _all_cells(rows: Integers, n_channels: int) -> tuple[Integers, Integers]:
+    """Return row and channel of all cells of some rows."""
+    return np.repeat(rows, n_channels), np.tile(np.arange(n_channels), len(rows))
 
 
 def _rows_beyond_gap(
