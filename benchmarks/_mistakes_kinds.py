@@ -45,6 +45,7 @@ CAUSES = {
     "interpolated": "rows between their neighbours",
     "copied rows": "rows equal to others",
     "stale": "rows equal to the one before",
+    "filled cells": "single values equal to the row before, or halfway between neighbours",
     "stacked": "the data stand there twice",
     "repeats": "inputs that were measured several times",
     "batches": "readouts that were normalised in groups",

@@ -739,6 +739,7 @@ def integer_division(run: Run) -> Data:
 
 @unseen_kind(
     "missing cells filled from the row before",
+    "filled cells",
     "stale",
     "copied rows",
     "memory",
@@ -756,6 +757,7 @@ def cells_filled_from_the_row_before(run: Run) -> Data:
 
 @unseen_kind(
     "missing cells interpolated",
+    "filled cells",
     "interpolated",
     "neighbours",
     "memory",

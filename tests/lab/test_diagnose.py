@@ -471,3 +471,26 @@ def test_more_channels_than_rows_are_looked_at_though_no_capacity_can_be_had():
     assert [check.found["cause"] for check in found.checks][:2] == ["refused", "drift"]
     assert found.checks[1].found["picture"]["series"]
     assert "no clock or thermometer among the readouts" in found.passed
+
+
+@pytest.mark.parametrize("how", ["row before", "interpolated"])
+def test_cells_that_were_filled_in_are_noticed_in_a_device_with_memory(how):
+    memory = infocap.delayed_basis("legendre", max_delay={1: 10, 2: 4})
+    u = infocap.draw(memory, 3000, seed=1)
+    x = infocap.systems.EchoState(n_nodes=10, seed=1)(u)
+    x = x + 0.01 * chance().standard_normal(x.shape)
+    recording = infocap.Recording(u, x, np.arange(3000))
+    assert infocap.diagnose(recording, basis=memory).checks == ()
+    filled = x.copy()
+    rows, channels = np.nonzero(chance().random(x[1:-1].shape) < 0.03)
+    before, after = x[rows, channels], x[rows + 2, channels]
+    filled[rows + 1, channels] = before if how == "row before" else (before + after) / 2
+    recording = infocap.Recording(u, filled, np.arange(3000))
+    assert infocap.diagnose(recording, basis=memory).checks[0].found["cause"] == "filled cells"
+
+
+def test_a_detector_in_the_dark_has_no_copied_rows():
+    u = infocap.draw(BASIS, 2048, seed=1)
+    rate = 0.05 * (1 + u @ chance().uniform(-0.4, 0.4, (2, 8)))
+    x = chance().poisson(rate).astype(float)
+    assert "copied rows" not in causes(infocap.diagnose(recorded(u, x), basis=BASIS))

@@ -31,18 +31,16 @@ FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
 FULL_RANGE = 1.0
 # Factors from this on are those of units; smaller ones, of ranges and signs.
 MIN_FACTOR_OF_UNITS = 100.0
-# Times that less of a channel must be unexplained. Of a smooth channel that bends more than its
-# fit, x and x/2 together cover what lies between.
-MIN_GAIN = 5.0
-MIN_GAIN_OF_SMALL_FACTOR = 15.0
-SMALL_FACTOR = 4.0
+# Times that less of a channel must be unexplained. Mistakes gain 20 times and more; bistable devices,
+# which have both signs by themselves, up to 11.
+MIN_GAIN = 15.0
 # The same for the first look, which moves values once and does not fit again, by factor: these see
 # the others, too. Clean channels gain up to 1.7 by a sign, 1.8 by a factor of 2, and 1.4 by others.
 MIN_GAIN_OF_FIRST_LOOK = {-1.0: 1.75, 2.0: 2.2, 4.0: 1.8, 10.0: 1.6}
 # Part of a channel that must be unexplained: with less a mistake would cost next to nothing.
 MIN_UNEXPLAINED = 0.01
 # Of a range that is undone, a smaller gain is enough, because jumps of that size are rare.
-MIN_GAIN_OF_RANGE = 3.5
+MIN_GAIN_OF_RANGE = 7.0
 # What the fit leaves of moved values, relative to the others or to the range: they belong there.
 MAX_RATIO_OF_MOVED = 6.0
 MAX_DISTANCE_OF_MOVED = 0.2
@@ -133,6 +131,8 @@ class MovedColumn:
 
 def other_branches(excerpt: Excerpt) -> Iterator[Check]:
     """Yield checks of channels whose values lie on two branches."""
+    if excerpt.of_sequence and excerpt.related_inputs is not None:
+        return  # Functions of related inputs fit almost anything.
     channels = _suspicious_channels(excerpt)
     if not len(channels):
         return
@@ -289,8 +289,7 @@ def _two_scales(functions: Functions, x: Floats, factor: float) -> Branches | No
     moved = _fit_and_move(functions, np.stack([x, x / factor]), beginnings)
     if moved is None or moved.is_moved.sum() < MIN_MOVED:
         return None
-    is_small = 0 < factor <= SMALL_FACTOR
-    if moved.gain < (MIN_GAIN_OF_SMALL_FACTOR if is_small else MIN_GAIN):
+    if moved.gain < MIN_GAIN:
         return None
     # Dividing large values by much hides them, whatever they are.
     share = float(np.mean(moved.is_moved))

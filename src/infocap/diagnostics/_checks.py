@@ -17,6 +17,7 @@ from ._exact import (
     batches,
     copies_of_inputs,
     equal_readouts,
+    filled_cells,
     interpolated_rows,
     principal_components,
 )
@@ -61,6 +62,7 @@ DATA: dict[str, DataCheck] = {
     "readouts resolved finer than their noise": rounded,
     "no interpolated rows": interpolated_rows,
     "no rows filled with the readouts of others": equal_readouts,
+    "no values filled in from their neighbours": filled_cells,
     "no readouts normalised in batches": batches,
     "no input among the readouts": copies_of_inputs,
     "no principal components in place of readouts": principal_components,
@@ -85,6 +87,7 @@ WITH_MEMORY: tuple[DataCheck, ...] = (
     rounded,
     interpolated_rows,
     equal_readouts,
+    filled_cells,
     batches,
     inputs_of_other_rows,
     changes_with_time,

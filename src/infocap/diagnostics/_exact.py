@@ -8,6 +8,7 @@ at few numbers and goes on where these agree.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,11 @@ FAR_ROWS = 7
 MIN_RATIO_TO_CHANCE = 4
 # Squared distance of inputs, relative to the typical one, from which rows have other inputs.
 OTHER_INPUTS = 0.1
+# Logarithm of the number of rows that equal another one by chance, above which equal rows are no
+# copies.
+MAX_LOG_CHANCE_OF_EQUAL_ROWS = -7.0
+# Part of the values of a channel that equal others far away, for a channel of measured numbers.
+MAX_SHARE_OF_REPEATS = 0.01
 # A channel equals an input where the squared correlation differs from 1 by less than this.
 EXACT_CORRELATION = 1e-12
 # Correlations below this are rounding: by chance they are one over the root of the rows.
@@ -95,6 +101,61 @@ def _on_line(x: Floats, rows: Integers, distance: int) -> Integers:
     return rows[is_exact & is_between & moves]
 
 
+def filled_cells(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where single values repeat the row before, or lie halfway between neighbours.
+
+    Values that hardly ever repeat do neither by chance.
+    """
+    if excerpt.n < 4 * FAR_ROWS or excerpt.related_inputs is not None:
+        return
+    first = slice(None, None, -(-excerpt.x.shape[1] // N_FIRST_CHANNELS))
+    if not any(_is_filled(excerpt.x[:, first], 1).sum(axis=0) >= MIN_EXACT_ROWS):
+        return
+    is_filled = _is_filled(excerpt.x, 1)
+    n_filled = is_filled.sum(axis=0)
+    by_chance = _is_filled(excerpt.x, FAR_ROWS).sum(axis=0)
+    is_clear = n_filled >= MIN_EXACT_ROWS + MIN_RATIO_TO_CHANCE * by_chance
+    channels = [k for k in np.flatnonzero(is_clear) if _hardly_repeats(excerpt.x[:, k])]
+    if not channels:
+        return
+    is_filled = is_filled[:, channels]
+    # Rows that are filled in all channels are told by other tests.
+    is_whole_row = is_filled.all(axis=1) & (len(channels) > 1)
+    rows = np.flatnonzero(is_filled.any(axis=1) & ~is_whole_row) + 1
+    if len(rows) < MIN_EXACT_ROWS:
+        return
+    n_cells = int(is_filled.sum())
+    names = excerpt.names(channels)
+    yield finding(
+        f"{n_cells} values in {join_names(names)} equal the row before, or lie exactly halfway "
+        f"between their neighbours (rows {numbers(excerpt.rows[rows])}): missing values that were "
+        "filled in",
+        cause="filled cells",
+        next_step="give them as missing",
+        in_short="values that were filled in",
+        capacity=capacity_of_rows(excerpt.residuals, n_cells / excerpt.x.shape[1]),
+        rows=excerpt.rows[rows],
+        channels=names,
+    )
+
+
+def _is_filled(x: Floats, distance: int) -> Any:
+    """Return which inner values equal the one so far before, or lie halfway to the one after."""
+    before = x[: len(x) - 2 * distance]
+    value = x[distance : len(x) - distance]
+    after = x[2 * distance :]
+    off_line = np.abs(2 * value - before - after)
+    is_halfway = (off_line <= 1e-12 * (np.abs(before) + np.abs(after))) & (before != after)
+    return is_halfway | (value == before)
+
+
+def _hardly_repeats(column: Floats) -> bool:
+    """Return whether values repeat those of other rows hardly more often than their neighbours."""
+    n_beside = np.count_nonzero(column[1:] == column[:-1])
+    n_equal = len(column) - len(np.unique(column))
+    return bool(n_equal <= n_beside + MAX_SHARE_OF_REPEATS * len(column))
+
+
 def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where rows are exact copies of other rows' readouts, at other inputs."""
     first, second = equal_rows(excerpt.x)
@@ -111,6 +172,8 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
     # A device of few states, or behind a coarse converter, gives equal readouts to near inputs, too.
     if n_other < MIN_EXACT_ROWS or n_other < 4 * n_close or n_other < MIN_SHARE_OF_ROWS * excerpt.n:
         return
+    if _log_chance_of_equal_rows(excerpt.x, first[is_other]) > MAX_LOG_CHANCE_OF_EQUAL_ROWS:
+        return  # Readouts of few values, as of a detector in the dark.
     rows = np.sort(second[is_other])
     is_next = np.abs(first - second)[is_other] == 1
     capacity = capacity_of_rows(excerpt.residuals, len(rows))
@@ -138,6 +201,20 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
         capacity=capacity,
         rows=excerpt.rows[rows],
     )
+
+
+def _log_chance_of_equal_rows(x: Floats, rows: Integers) -> float:
+    """Return the logarithm of how many rows equal one of these by chance, in the median.
+
+    Its channels take their values as often as they do in all rows, independently of each other.
+    """
+    log_chance = np.full(len(rows), np.log(len(x)))
+    for column in x.T:
+        in_order = np.sort(column)
+        values = column[rows]
+        count = np.searchsorted(in_order, values, "right") - np.searchsorted(in_order, values)
+        log_chance += np.log(count / len(x))
+    return float(np.median(log_chance))
 
 
 def equal_rows(x: Floats) -> tuple[Integers, Integers]:

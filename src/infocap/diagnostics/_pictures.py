@@ -631,6 +631,7 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
     "copied rows": equal_pairs,
     "interpolated": readouts_around,
     "stale": readouts_around,
+    "filled cells": readouts_around,
     "frozen": readouts_around,
     "clock": channel_along_the_run,
     "codes": codes_in_histogram,

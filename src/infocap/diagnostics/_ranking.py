@@ -37,6 +37,7 @@ FACTS_THAT_SPOIL_THE_FIT = (
     "codes",
     "interpolated",
     "copied rows",
+    "filled cells",
     "batches",
     "frozen",
 )
