@@ -317,7 +317,7 @@ def _capacity_of_calm_run(residuals: Residuals, n_cycles: int) -> float:
     waves = _waves(residuals.n_rows, np.arange(1, n_cycles + 1))
     curve = waves @ (waves[::2].T @ residuals.log_misfit[::2])
     squares = residuals.standardised[1::2].clip(-MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL) ** 2
-    is_calm = curve[1::2] < np.median(curve)
+    is_calm = curve[1::2] <= np.median(curve)
     unexplained = squares.mean(axis=0) * residuals.scale**2
     unexplained_if_calm = squares[is_calm].mean(axis=0) * residuals.scale**2
     held = (1 - unexplained).clip(0)
