@@ -19,6 +19,9 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 THREAD_NAME_PREFIX = "infocap"
+# Rows of a square matrix from which on its factorisation is faster on all cores, although the
+# threads of the matrix library take some of them away for a while afterwards.
+MIN_ROWS_FOR_ALL_CORES = 500
 
 
 class _Cores:
@@ -26,6 +29,7 @@ class _Cores:
 
     lock = Lock()
     n_calls_under_way = 0
+    n_matrix_steps = 0
     n_cores = 1
     matrix_library_limit: Any = None
 
@@ -52,6 +56,33 @@ def all_cores() -> Iterator[int]:
             _Cores.n_calls_under_way -= 1
             if _Cores.n_calls_under_way == 0:
                 _Cores.matrix_library_limit.restore_original_limits()
+
+
+@contextmanager
+def cores_for_matrices(n_rows: int) -> Iterator[None]:
+    """Lift the limit of `all_cores` for steps on large square matrices, with so many rows.
+
+    Such a step cannot be shared among threads of ours. On a thread of `parallel_map`, and for small
+    matrices, nothing changes.
+    """
+    is_worker = current_thread().name.startswith(THREAD_NAME_PREFIX)
+    if n_rows < MIN_ROWS_FOR_ALL_CORES or is_worker:
+        yield
+        return
+    _change_matrix_steps(1)
+    try:
+        yield
+    finally:
+        _change_matrix_steps(-1)
+
+
+def _change_matrix_steps(change: int) -> None:
+    """Count the steps that may use all cores, and set how many the matrix library uses."""
+    with _Cores.lock:
+        _Cores.n_matrix_steps += change
+        if _Cores.n_calls_under_way:
+            n_threads = _Cores.n_cores if _Cores.n_matrix_steps else 1
+            _matrix_library_controller().limit(limits=n_threads)
 
 
 @cache
@@ -90,6 +121,7 @@ def _forget_threads_of_the_parent() -> None:
     """Make a forked process forget threads and locks, which do not survive the fork."""
     _Cores.lock = Lock()
     _Cores.n_calls_under_way = 0
+    _Cores.n_matrix_steps = 0
     thread_pool.cache_clear()
     for attribute in _attributes_of_our_classes():
         # Before Python 3.12 a cached property is computed under a lock of its own.

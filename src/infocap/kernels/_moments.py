@@ -16,7 +16,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._arrays import array_namespace, cholesky, invert_triangle, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    cholesky,
+    invert_triangle,
+    solve_triangle,
+    to_library_of,
+    to_numpy,
+)
 from ._projection import Summary
 
 # Smallest pivot of unit columns for which a preconditioner is made: the squared condition number
@@ -34,27 +41,32 @@ def triangle_of_gram(gram: Any) -> Any:
 
     It consists of NaN where the Gram matrix is not positive definite to rounding.
     """
-    xp = array_namespace(gram)
     with np.errstate(divide="ignore", invalid="ignore"):
-        norms = xp.sqrt(xp.linalg.diagonal(gram))
-        return cholesky(gram / norms / norms[:, None]).T * norms
+        scaled, norms = _scaled_gram(gram)
+        return cholesky(scaled).T * norms
 
 
-def condition_bound(matrix: Any, inverse: Any) -> Any:
-    """Return a bound on the condition number, too large by a factor of n^(1/4) at most.
+def condition_margin(limit: float, gram: Any) -> Any:
+    """Return a number above 0 if x'x shows that the condition number of x is below a limit, or NaN.
 
-    Here n is the number of rows. The eighth power of the largest singular value is at most the sum
-    of the eighth powers of all of them, and that sum takes two matrix products.
+    Columns of x are first scaled to one length. A number is certain; NaN is certain where the
+    condition number is above the limit, and may also come for one above the limit over n^(1/4), for
+    n columns. The largest eigenvalue of the scaled matrix is at most its norm, and the smallest one
+    is larger than a shift if the matrix less that shift has a Cholesky factor.
     """
-    xp = array_namespace(matrix)
-    # An overflow makes the bound infinite, which is what it should then be.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return (_sum_of_eighth_powers(xp, matrix) * _sum_of_eighth_powers(xp, inverse)) ** 0.125
+    xp = array_namespace(gram)
+    with np.errstate(all="ignore"):
+        scaled, _ = _scaled_gram(gram)
+        shift = xp.sqrt(xp.sum(scaled**2)) / limit**2
+        identity = to_library_of(np.eye(gram.shape[0]), gram)
+        return cholesky(scaled - shift * identity)[-1, -1]
 
 
-def _sum_of_eighth_powers(xp: Any, matrix: Any) -> Any:
-    gram = matrix.T @ matrix
-    return xp.sum((gram @ gram) ** 2)
+def _scaled_gram(gram: Any) -> tuple[Any, Any]:
+    """Return x'x for columns of x that are scaled to length 1, and their lengths."""
+    xp = array_namespace(gram)
+    norms = xp.sqrt(xp.linalg.diagonal(gram))
+    return gram / norms / norms[:, None], norms
 
 
 class Preconditioner(NamedTuple):
@@ -67,23 +79,23 @@ class Preconditioner(NamedTuple):
     triangle: Any
 
 
-def preconditioner_from_triangle(triangle: Any) -> Preconditioner | None:
-    """Return the preconditioner that makes readouts with this triangle orthonormal.
+def preconditioner_from_gram(gram: Any) -> Preconditioner | None:
+    """Return the preconditioner that makes readouts with the Gram matrix x'x orthonormal.
 
     Return None where some readouts are nearly dependent.
     """
-    xp = array_namespace(triangle)
-    norms = xp.sqrt(xp.sum(triangle**2, axis=0))
-    scaled = triangle / xp.where(norms > 0, norms, xp.ones_like(norms))
-    inverse = invert_triangle(scaled)
-    smallest_pivot = xp.min(xp.abs(xp.linalg.diagonal(scaled)))
-    pivot_and_condition = xp.stack([smallest_pivot, condition_bound(scaled, inverse)])
-    pivot, condition = to_numpy(pivot_and_condition).tolist()  # one transfer from a device
-    if not pivot > MIN_PIVOT_TO_PRECONDITION:  # false for NaN, too
+    xp = array_namespace(gram)
+    triangle = triangle_of_gram(gram)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pivots = xp.linalg.diagonal(triangle) / xp.sqrt(xp.linalg.diagonal(gram))
+    margin = condition_margin(MAX_CONDITION_WITHOUT_PRECONDITIONER, gram)
+    pivot_and_margin = xp.stack([xp.min(pivots), margin])
+    smallest_pivot, margin = to_numpy(pivot_and_margin).tolist()  # one transfer from a device
+    if not smallest_pivot > MIN_PIVOT_TO_PRECONDITION:  # false for NaN, too
         return None
-    if condition < MAX_CONDITION_WITHOUT_PRECONDITIONER:
+    if margin > 0:
         return Preconditioner(None, None)
-    return Preconditioner(inverse / norms[:, None], triangle)
+    return Preconditioner(invert_triangle(triangle), triangle)
 
 
 class AddableSums:
@@ -119,25 +131,29 @@ class Moments(AddableSums):
     n_samples: int
 
     def summary(self, preconditioner: Preconditioner, constant: bool) -> tuple[Summary, Any]:
-        """Return the summary of these samples, and a bound on the condition number of z.
+        """Return the summary of these samples, and a number above 0 if it has enough digits.
 
-        Where the bound is not below `MAX_CONDITION_OF_PRODUCTS`, sums of products have lost too
-        many digits. The bound stays on the device, because fetching it would wait for the sums.
+        Sums of products may have lost too many digits where the condition number of z is not below
+        `MAX_CONDITION_OF_PRODUCTS`; the number is then NaN. It stays on the device, because
+        fetching it would wait for the sums.
         """
-        xp = array_namespace(self.gram)
         triangle = triangle_of_gram(self.gram)
-        inverse = invert_triangle(triangle)
-        norms = xp.sqrt(xp.sum(triangle**2, axis=0))
-        bound = condition_bound(triangle / norms, inverse * norms[:, None])
-        projection = (self.projection @ to_library_of(inverse, self.projection)).T
-        if preconditioner.matrix is not None:
+        margin = condition_margin(MAX_CONDITION_OF_PRODUCTS, self.gram)
+        lower = to_library_of(triangle.T, self.projection)
+        projection = solve_triangle(lower, self.projection.T)
+        triangle_of_z = triangle
+        if preconditioner.triangle is not None:
             triangle = triangle @ preconditioner.triangle
-            inverse = preconditioner.matrix @ inverse
+
+        def invert() -> Any:
+            inverse = invert_triangle(triangle_of_z)
+            return inverse if preconditioner.matrix is None else preconditioner.matrix @ inverse
+
         summary = Summary(
             triangle=triangle,
             projection=projection,
             n_samples=self.n_samples,
             constant=constant,
-            inverse=inverse,
+            invert=invert,
         )
-        return summary, bound
+        return summary, margin

@@ -7,8 +7,9 @@ summaries combine into that of all their samples, and it does not matter how sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,11 @@ class Summary:
     the triangle.
     """
 
-    triangle: Any  # (readouts, readouts), on the host unless its inverse is known
+    triangle: Any  # (readouts, readouts), on the host unless `invert` is there
     projection: Any  # q'y, (readouts, terms), where the data are
     n_samples: int
     constant: bool = False
-    inverse: Any = None  # of the triangle, where it is known and accurate
+    invert: Callable[[], Any] | None = None  # computes the triangle's inverse, if that is accurate
 
 
 def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
@@ -80,10 +81,18 @@ class Span:
     """
 
     directions: Floats | None  # orthonormal, in terms of q, (readouts, rank); None: q itself
-    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum
-    # of squares 1 over the samples, (readouts, rank); it may be on a device.
-    whitening: Any
+    rank: int
     mean: Floats  # of the readouts, (readouts,)
+    compute_whitening: Callable[[], Any]
+
+    @cached_property
+    def whitening(self) -> Any:
+        """What turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones.
+
+        Each of these has the sum of squares 1 over the samples. The shape is (readouts, rank), and
+        the matrix may be on a device.
+        """
+        return self.compute_whitening()
 
 
 def span(summary: Summary) -> Span:
@@ -98,8 +107,9 @@ def span(summary: Summary) -> Span:
     mean = np.zeros(centred.shape[1])
     if summary.constant:
         mean = to_numpy(triangle[0, 1:] / triangle[0, 0])
-    if summary.inverse is not None:
-        return Span(None, summary.inverse[n_constant:, n_constant:], mean)
+    invert = summary.invert
+    if invert is not None:
+        return Span(None, len(mean), mean, lambda: invert()[n_constant:, n_constant:])
 
     # What centring leaves of a constant column is rounding, not a direction.
     norms = np.sqrt(np.sum(centred**2, axis=0))
@@ -110,11 +120,15 @@ def span(summary: Summary) -> Span:
 
     inverse = _inverse_of_clear_triangle(scaled)
     if inverse is not None:
-        return Span(None, inverse / norms[:, None], mean)
+        return _known_span(None, inverse / norms[:, None], mean)
     directions, singular_values, right_vectors = np.linalg.svd(scaled, full_matrices=False)
     rank = _numerical_rank(singular_values)
     whitening = right_vectors[:rank].T / singular_values[:rank] / norms[:, None]
-    return Span(directions[:, :rank], whitening, mean)
+    return _known_span(directions[:, :rank], whitening, mean)
+
+
+def _known_span(directions: Floats | None, whitening: Floats, mean: Floats) -> Span:
+    return Span(directions, whitening.shape[1], mean, lambda: whitening)
 
 
 def _inverse_of_clear_triangle(scaled: Floats) -> Floats | None:
