@@ -23,6 +23,10 @@ LIBRARIES_WITH_OUT = ("numpy", "cupy", "torch")
 # products of NumPy, because NumPy lets other threads run meanwhile; SciPy's own functions keep
 # Python's lock and are hardly faster.
 TRIANGLE_BLOCK = 64
+# Rows of a triangle from which on products with it are cut into columns, of so many each, to leave
+# out its zeros: nearly half of the product.
+MIN_TRIANGLE_TO_CUT = 500
+COLUMNS_OF_CUT_TRIANGLE = 200
 # Types of numbers of single precision. NumPy's doubles are converted to the type of an array that
 # has one of these, so that results keep its precision.
 SINGLE_PRECISION = ("float32", "complex64")
@@ -130,6 +134,22 @@ def multiply_tall(tall: Any, narrow: Any) -> Any:
     if is_on_host(tall):
         return tall @ narrow
     return (contiguous(narrow.T) @ tall.T).T
+
+
+def multiply_by_triangle(rows: Any, upper: Any, out: Any = None) -> Any:
+    """Return the product of rows and an upper triangle, in `out` if that is passed."""
+    n = upper.shape[0]
+    if not is_on_host(rows) or n < MIN_TRIANGLE_TO_CUT:
+        if out is None:
+            return rows @ upper
+        return np.matmul(rows, upper, out=out)
+    if out is None:
+        out = np.empty((len(rows), n))
+    for start in range(0, n, COLUMNS_OF_CUT_TRIANGLE):
+        stop = min(start + COLUMNS_OF_CUT_TRIANGLE, n)
+        # The rows below the diagonal are zero.
+        np.matmul(rows[:, :stop], upper[:stop, start:stop], out=out[:, start:stop])
+    return out
 
 
 def multiply_function(like: Any) -> Callable[..., Any] | None:

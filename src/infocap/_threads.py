@@ -21,7 +21,7 @@ Outcome = TypeVar("Outcome")
 THREAD_NAME_PREFIX = "infocap"
 # Rows of a square matrix from which on its factorisation is faster on all cores, although the
 # threads of the matrix library take some of them away for a while afterwards.
-MIN_ROWS_FOR_ALL_CORES = 500
+MIN_ROWS_FOR_ALL_CORES = 1000
 
 
 class _Cores:

@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, contiguous, is_on_host, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    contiguous,
+    is_on_host,
+    multiply_by_triangle,
+    to_library_of,
+    to_numpy,
+)
 from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
 from ..errors import Check
@@ -211,7 +218,11 @@ class Evidence:
         """
         with cores_for_matrices(self.rank):
             whitening = self.space.whitening * float(np.sqrt(self.n_samples))
-        return {"mean": self.space.mean, "whitening": to_library_of(whitening, self.coordinates)}
+        return {
+            "mean": self.space.mean,
+            "whitening": to_library_of(whitening, self.coordinates),
+            "is_triangular": self.space.directions is None,
+        }
 
     @cached_property
     def mean_squares(self) -> Floats:
@@ -314,7 +325,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             last = min(first + step, stop)
             z = samples.readouts(first, last)
             if matrix is not None:
-                z = z @ to_library_of(matrix, z)
+                z = multiply_by_triangle(z, to_library_of(matrix, z))
             if not is_on_host(z):
                 z = contiguous(z.T).T  # the order in which a card multiplies fastest
             gram += z.T @ z

@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, invert_triangle, is_on_host, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    invert_triangle,
+    is_on_host,
+    multiply_by_triangle,
+    to_library_of,
+    to_numpy,
+)
 from ..typing import Floats
 
 # Singular values of the scaled readouts below this share of the largest are rounding. A coarser
@@ -33,11 +40,25 @@ class Summary:
     the triangle.
     """
 
-    triangle: Any  # (readouts, readouts), on the host unless `invert` is there
+    left_triangle: Any  # (readouts, readouts), on the host unless `invert` is there
     projection: Any  # q'y, (readouts, terms), where the data are
     n_samples: int
     constant: bool = False
+    right_triangle: Any = None  # the triangle is its product with the left one; None: 1
     invert: Callable[[], Any] | None = None  # computes the triangle's inverse, if that is accurate
+
+    @cached_property
+    def triangle(self) -> Any:
+        """The upper triangle r of x = q r, (readouts, readouts)."""
+        if self.right_triangle is None:
+            return self.left_triangle
+        return multiply_by_triangle(self.left_triangle, self.right_triangle)
+
+    @property
+    def constant_row(self) -> Any:
+        """The first row of the triangle, (readouts,)."""
+        row = self.left_triangle[0, :]
+        return row if self.right_triangle is None else row @ self.right_triangle
 
 
 def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
@@ -101,16 +122,17 @@ def span(summary: Summary) -> Span:
     In this order no unit, offset or mixing of the readouts changes the rank. With the constant
     readout first, the triangle without its first row is that of the centred readouts.
     """
-    triangle = summary.triangle
     n_constant = int(summary.constant)
-    centred = triangle[n_constant:, n_constant:]
-    mean = np.zeros(centred.shape[1])
+    mean = np.zeros(summary.left_triangle.shape[1] - n_constant)
     if summary.constant:
-        mean = to_numpy(triangle[0, 1:] / triangle[0, 0])
+        row = summary.constant_row
+        mean = to_numpy(row[1:] / row[0])
     invert = summary.invert
     if invert is not None:
         return Span(None, len(mean), mean, lambda: invert()[n_constant:, n_constant:])
 
+    triangle = summary.triangle
+    centred = triangle[n_constant:, n_constant:]
     # What centring leaves of a constant column is rounding, not a direction.
     norms = np.sqrt(np.sum(centred**2, axis=0))
     norms_before_centring = np.sqrt(np.sum(triangle[:, n_constant:] ** 2, axis=0))
