@@ -223,14 +223,12 @@ def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
 
 def _solve_triangle_on_host(lower: Any, right: Any, transposed: bool) -> Any:
     """Return C^-1 right or C^-T right, a block of rows at a time."""
-    n = len(lower)
     solution = np.array(right)
-    starts = range(0, n, TRIANGLE_BLOCK)
-    for start in reversed(starts) if transposed else starts:
-        rows = slice(start, min(start + TRIANGLE_BLOCK, n))
-        # NumPy solves upper triangles without exchanging rows, so the inverse is as accurate as
-        # substitution.
-        inverse = np.linalg.inv(lower[rows, rows].T)
+    inverses = _inverses_on_diagonal(lower)
+    blocks = [(number * TRIANGLE_BLOCK, inverse) for number, inverse in enumerate(inverses)]
+    for start, inverse in reversed(blocks) if transposed else blocks:
+        rows = slice(start, min(start + TRIANGLE_BLOCK, len(lower)))
+        inverse = inverse[: rows.stop - start, : rows.stop - start]
         if transposed:
             rest = solution[rows] - lower[rows.stop :, rows].T @ solution[rows.stop :]
             solution[rows] = inverse @ rest
@@ -238,6 +236,21 @@ def _solve_triangle_on_host(lower: Any, right: Any, transposed: bool) -> Any:
             rest = solution[rows] - lower[rows, :start] @ solution[:start]
             solution[rows] = inverse.T @ rest
     return solution
+
+
+def _inverses_on_diagonal(lower: Any) -> Any:
+    """Return the inverses of the transposed blocks on the diagonal of a lower triangle.
+
+    NumPy solves upper triangles without exchanging rows, so these are as accurate as substitution.
+    A last block that is smaller than the others is continued by ones on the diagonal.
+    """
+    starts = range(0, len(lower), TRIANGLE_BLOCK)
+    size = min(len(lower), TRIANGLE_BLOCK)
+    blocks = np.tile(np.eye(size, dtype=lower.dtype), (len(starts), 1, 1))
+    for block, start in zip(blocks, starts, strict=True):
+        part = lower[start : start + TRIANGLE_BLOCK, start : start + TRIANGLE_BLOCK]
+        block[: len(part), : len(part)] = part.T
+    return np.linalg.inv(blocks)
 
 
 def invert_triangle(triangle: Any) -> Any:

@@ -29,7 +29,8 @@ class _Cores:
 
     lock = Lock()
     n_calls_under_way = 0
-    n_matrix_steps = 0
+    n_matrix_steps = 0  # of `cores_for_matrices`
+    n_parallel_steps = 0  # of `parallel_map`
     n_cores = 1
     matrix_library_limit: Any = None
 
@@ -69,20 +70,21 @@ def cores_for_matrices(n_rows: int) -> Iterator[None]:
     if n_rows < MIN_ROWS_FOR_ALL_CORES or is_worker:
         yield
         return
-    _change_matrix_steps(1)
+    _count_steps(matrix_steps=1)
     try:
         yield
     finally:
-        _change_matrix_steps(-1)
+        _count_steps(matrix_steps=-1)
 
 
-def _change_matrix_steps(change: int) -> None:
-    """Count the steps that may use all cores, and set how many the matrix library uses."""
+def _count_steps(matrix_steps: int = 0, parallel_steps: int = 0) -> None:
+    """Count steps that begin and end, and let the matrix library use all cores or one."""
     with _Cores.lock:
-        _Cores.n_matrix_steps += change
-        if _Cores.n_calls_under_way:
-            n_threads = _Cores.n_cores if _Cores.n_matrix_steps else 1
-            _matrix_library_controller().limit(limits=n_threads)
+        _Cores.n_matrix_steps += matrix_steps
+        _Cores.n_parallel_steps += parallel_steps
+        if _Cores.n_calls_under_way and (_Cores.n_matrix_steps or matrix_steps):
+            takes_all = _Cores.n_matrix_steps > 0 and _Cores.n_parallel_steps == 0
+            _matrix_library_controller().limit(limits=_Cores.n_cores if takes_all else 1)
 
 
 @cache
@@ -108,7 +110,11 @@ def parallel_map(
         is_nested = current_thread().name.startswith(THREAD_NAME_PREFIX)
         if n_threads <= 1 or is_nested:
             return [function(item) for item in items]
-        return list(thread_pool(n_threads).map(function, items))
+        _count_steps(parallel_steps=1)
+        try:
+            return list(thread_pool(n_threads).map(function, items))
+        finally:
+            _count_steps(parallel_steps=-1)
 
 
 @cache
@@ -122,6 +128,7 @@ def _forget_threads_of_the_parent() -> None:
     _Cores.lock = Lock()
     _Cores.n_calls_under_way = 0
     _Cores.n_matrix_steps = 0
+    _Cores.n_parallel_steps = 0
     thread_pool.cache_clear()
     for attribute in _attributes_of_our_classes():
         # Before Python 3.12 a cached property is computed under a lock of its own.

@@ -28,13 +28,14 @@ from .._arrays import (
     array_namespace,
     cholesky,
     invert_triangle,
+    is_on_device,
     multiply_tall,
     solve_triangle,
     take_rows,
     to_library_of,
     to_numpy,
 )
-from .._threads import cores_for_matrices
+from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
 from ..kernels import AddableSums, Ridge
 from ..samples import Samples
@@ -336,7 +337,8 @@ class _FitSelection:
         fits = Ridge.fits(
             self.sums.phi_phi, self.sums.phi_z, used, penalties_of_controls, n_signs=N_SIGNS
         )
-        return [self._candidate(fit) for fit in fits]
+        map_fits = map if is_on_device(self.z) else parallel_map
+        return list(map_fits(self._candidate, fits))
 
     def _candidate(self, fit: Ridge) -> Candidate:
         margin = fit.margin(self.phi)

@@ -259,11 +259,13 @@ def _sum_controls(
         rho = rows.reported_controls[tile, :] - tile_weights @ rows.z.T
         e_w = tile_weights @ rows.e.T
         rho_e_w = rho * e_w
-        biases.append((rho * rho) @ a - 2 * (rho_e_w @ e_dot_f) + (e_w * e_w) @ f_power)
+        e_w_2 = e_w * e_w
+        biases.append((rho * rho) @ a - 2 * (rho_e_w @ e_dot_f) + e_w_2 @ f_power)
         if differs:
             e_w = tile_weights @ rows.e_for_errors.T
             rho_e_w = rho * e_w
-        influence = 2 * rho_e_w + e_w * e_w
+            e_w_2 = e_w * e_w
+        influence = 2 * rho_e_w + e_w_2
         square = influence * influence
         first = xp.sum(influence, axis=1)
         second = xp.sum(square, axis=1)
