@@ -23,6 +23,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Timer
 from typing import Any
@@ -167,7 +168,7 @@ class Helpers:
         if self._timer is not None:
             self._timer.cancel()
         for helper in self._all:
-            helper.process.kill()
+            helper.end()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -189,7 +190,7 @@ class _Helper:
         try:
             self.process.stdin.write(message)
             self.process.stdin.flush()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ended, or closed here
             raise HelperError from error
 
     def run(self, task: bytes) -> Any:
@@ -198,7 +199,7 @@ class _Helper:
         assert self.process.stdout is not None
         try:
             outcome, error, messages = pickle.load(self.process.stdout)
-        except (EOFError, OSError, pickle.UnpicklingError) as problem:
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as problem:
             raise HelperError from problem
         for category, message in messages:
             if issubclass(category, DataWarning):
@@ -208,6 +209,15 @@ class _Helper:
         if error is not None:
             raise error
         return outcome
+
+    def end(self) -> None:
+        """End the process; a thread that waits for it gets an error."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with suppress(OSError):
+                pipe.close()
 
 
 def stop_helpers(helpers: Helpers | None = None) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property
-from threading import Lock, RLock, current_thread
+from threading import Lock, RLock, current_thread, local
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -24,13 +24,15 @@ THREAD_NAME_PREFIX = "infocap"
 MIN_ROWS_FOR_ALL_CORES = 1000
 
 
+_steps_of_thread = local()
+
+
 class _Cores:
     """The state of `all_cores`, shared by all threads of the process."""
 
     lock = Lock()
     n_calls_under_way = 0
     n_matrix_steps = 0  # of `cores_for_matrices`
-    n_parallel_steps = 0  # of `parallel_map`
     n_cores = 1
     matrix_library_limit: Any = None
 
@@ -70,21 +72,34 @@ def cores_for_matrices(n_rows: int) -> Iterator[None]:
     if n_rows < MIN_ROWS_FOR_ALL_CORES or is_worker:
         yield
         return
-    _count_steps(matrix_steps=1)
+    with _matrix_steps(1):
+        yield
+
+
+@contextmanager
+def _matrix_steps(count: int) -> Iterator[None]:
+    """Count steps of this thread that may use all cores, or fewer where `count` is negative."""
+    _change_matrix_steps(count)
     try:
         yield
     finally:
-        _count_steps(matrix_steps=-1)
+        _change_matrix_steps(-count)
 
 
-def _count_steps(matrix_steps: int = 0, parallel_steps: int = 0) -> None:
-    """Count steps that begin and end, and let the matrix library use all cores or one."""
+def _change_matrix_steps(change: int) -> None:
+    if change == 0:
+        return
+    _steps_of_thread.count = _matrix_steps_of_thread() + change
     with _Cores.lock:
-        _Cores.n_matrix_steps += matrix_steps
-        _Cores.n_parallel_steps += parallel_steps
-        if _Cores.n_calls_under_way and (_Cores.n_matrix_steps or matrix_steps):
-            takes_all = _Cores.n_matrix_steps > 0 and _Cores.n_parallel_steps == 0
-            _matrix_library_controller().limit(limits=_Cores.n_cores if takes_all else 1)
+        _Cores.n_matrix_steps += change
+        if _Cores.n_calls_under_way:
+            n_threads = _Cores.n_cores if _Cores.n_matrix_steps else 1
+            _matrix_library_controller().limit(limits=n_threads)
+
+
+def _matrix_steps_of_thread() -> int:
+    """Return how many of the steps that may use all cores are those of this thread."""
+    return getattr(_steps_of_thread, "count", 0)
 
 
 @cache
@@ -110,11 +125,9 @@ def parallel_map(
         is_nested = current_thread().name.startswith(THREAD_NAME_PREFIX)
         if n_threads <= 1 or is_nested:
             return [function(item) for item in items]
-        _count_steps(parallel_steps=1)
-        try:
+        # A large step that consists of parallel ones leaves the cores to these.
+        with _matrix_steps(-_matrix_steps_of_thread()):
             return list(thread_pool(n_threads).map(function, items))
-        finally:
-            _count_steps(parallel_steps=-1)
 
 
 @cache
@@ -128,7 +141,6 @@ def _forget_threads_of_the_parent() -> None:
     _Cores.lock = Lock()
     _Cores.n_calls_under_way = 0
     _Cores.n_matrix_steps = 0
-    _Cores.n_parallel_steps = 0
     thread_pool.cache_clear()
     for attribute in _attributes_of_our_classes():
         # Before Python 3.12 a cached property is computed under a lock of its own.
