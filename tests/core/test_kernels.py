@@ -72,6 +72,18 @@ def test_condition_numbers_below_a_limit_are_told_from_others(size, rng):
         assert condition_margin(size**0.25 * condition * (1 + 1e-9), gram) > 0
 
 
+def test_a_moderate_offset_of_the_readouts_costs_no_digits(rng):
+    centred = rng.normal(size=(500, 20))
+    centred -= centred.mean(axis=0)
+    condition = np.linalg.cond(centred / np.linalg.norm(centred, axis=0))
+    for offset in (0.0, 1.0, 30.0):
+        x = np.column_stack([np.ones(500), centred + offset])
+        factor = np.sqrt(1 + offset**2 / centred.var(axis=0).min())
+        limit = 20**0.25 * condition * factor
+        assert condition_margin(limit * (1 + 1e-9), x.T @ x, constant=True) > 0
+        assert np.isnan(condition_margin(condition * factor / 1.01, x.T @ x, constant=True))
+
+
 @pytest.mark.parametrize("size", [1, 5, 64, 65, 150])
 def test_triangles_are_factored_solved_and_inverted_block_by_block(size, rng):
     columns = rng.normal(size=(2 * size, size)) * np.exp(rng.normal(size=size))

@@ -278,8 +278,14 @@ def _summaries_from_sums(
     map_sums = map if samples.x.on_device else parallel_map
     summaries, margins = zip(*map_sums(summarise_sums, moments), strict=True)
     # A margin is fetched from a device when all of them are under way.
-    keeps_digits = all(float(margin) > 0 for margin in margins)
-    return list(summaries) if keeps_digits else None
+    if all(float(margin) > 0 for margin in margins):
+        return list(summaries)
+    if preconditioner.matrix is None:
+        # The rows that the choice rests on said that none is needed; all rows say more.
+        better = preconditioner_from_gram(moments[-1].gram, samples.constant)
+        if better is not None and better.matrix is not None:
+            return _summaries_from_sums(samples, engine, better, edges)
+    return None
 
 
 def choose_preconditioner(
@@ -298,7 +304,9 @@ def choose_preconditioner(
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
     with cores_for_matrices(samples.n_columns):
         gram = x.T @ x
-        return preconditioner_from_gram(gram if is_on_host(x) else _to_host_if_small(gram))
+        if not is_on_host(gram):
+            gram = _to_host_if_small(gram)
+        return preconditioner_from_gram(gram, samples.constant)
 
 
 def _to_host_if_small(matrix: Any) -> Any:

@@ -32,9 +32,9 @@ from ._projection import Summary
 MIN_PIVOT_TO_PRECONDITION = 1e-4
 # Condition number whose square costs less than 1e-11 in the capacities (5e-13 measured at 1400).
 MAX_CONDITION_OF_PRODUCTS = 1000.0
-# Condition number of some of the rows below which the readouts need no preconditioner: half of what
-# the last step allows, since the other rows differ.
-MAX_CONDITION_WITHOUT_PRECONDITIONER = 500.0
+# Condition number of some of the rows below which the readouts need no preconditioner. It is less
+# than the last step allows, since the other rows differ.
+MAX_CONDITION_WITHOUT_PRECONDITIONER = 800.0
 
 
 def triangle_of_gram(gram: Any) -> Any:
@@ -47,18 +47,28 @@ def triangle_of_gram(gram: Any) -> Any:
         return cholesky(scaled).T * norms
 
 
-def condition_margin(limit: float, gram: Any) -> Any:
+def condition_margin(limit: float, gram: Any, constant: bool = False) -> Any:
     """Return a number above 0 if x'x shows that the condition number of x is below a limit, or NaN.
 
     Columns of x are first scaled to one length. A number is certain; NaN is certain where the
     condition number is above the limit, and may also come for one above the limit over n^(1/4), for
     n columns. The largest eigenvalue of the scaled matrix is at most its norm, and the smallest one
     is larger than a shift if the matrix less that shift has a Cholesky factor.
+
+    With `constant` the first column is the constant, and the other columns count as centred, since
+    a factorisation begins with that. The square of the limit is then divided by how many times
+    centring makes the square of a column smaller, because its digits are lost.
     """
     xp = array_namespace(gram)
+    squared_limit: Any = limit**2
     with np.errstate(all="ignore"):
+        if constant:
+            power = xp.linalg.diagonal(gram)[1:]
+            column = gram[1:, :1]
+            gram = gram[1:, 1:] - column @ column.T / gram[0, 0]
+            squared_limit = squared_limit * xp.min(xp.linalg.diagonal(gram) / power)
         scaled, _ = _scaled_gram(gram)
-        shift = xp.sqrt(xp.sum(scaled**2)) / limit**2
+        shift = xp.sqrt(xp.sum(scaled**2)) / squared_limit
         identity = to_library_of(np.eye(gram.shape[0]), gram)
         return cholesky(scaled - shift * identity)[-1, -1]
 
@@ -80,16 +90,17 @@ class Preconditioner(NamedTuple):
     triangle: Any
 
 
-def preconditioner_from_gram(gram: Any) -> Preconditioner | None:
+def preconditioner_from_gram(gram: Any, constant: bool) -> Preconditioner | None:
     """Return the preconditioner that makes readouts with the Gram matrix x'x orthonormal.
 
-    Return None where some readouts are nearly dependent.
+    With `constant` the first of them is the constant. Return None where some readouts are nearly
+    dependent.
     """
     xp = array_namespace(gram)
     triangle = triangle_of_gram(gram)
     with np.errstate(divide="ignore", invalid="ignore"):
         pivots = xp.linalg.diagonal(triangle) / xp.sqrt(xp.linalg.diagonal(gram))
-    margin = condition_margin(MAX_CONDITION_WITHOUT_PRECONDITIONER, gram)
+    margin = condition_margin(MAX_CONDITION_WITHOUT_PRECONDITIONER, gram, constant)
     pivot_and_margin = xp.stack([xp.min(pivots), margin])
     smallest_pivot, margin = to_numpy(pivot_and_margin).tolist()  # one transfer from a device
     if not smallest_pivot > MIN_PIVOT_TO_PRECONDITION:  # false for NaN, too
@@ -139,7 +150,7 @@ class Moments(AddableSums):
         fetching it would wait for the sums.
         """
         triangle = triangle_of_gram(self.gram)
-        margin = condition_margin(MAX_CONDITION_OF_PRODUCTS, self.gram)
+        margin = condition_margin(MAX_CONDITION_OF_PRODUCTS, self.gram, constant)
         lower = to_library_of(triangle.T, self.projection)
         projection = solve_triangle(lower, self.projection.T)
 
