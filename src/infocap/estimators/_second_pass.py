@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from .._arrays import (
 )
 from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
-from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at
+from ..kernels import SMALLEST_DIVISOR, AddableSums, absorb_groups, add_groups, rows_at
 from ..typing import Floats, Integers
 from ._evidence import Evidence
 from ._fit import NO_FIT, Fit, Metric, whitening_from_gram
@@ -121,7 +120,8 @@ def _pass_for_functions(
     """Make the second pass for some functions, and conclude from its sums."""
     reported = _reported_functions(functions, evidence, fit)
     sum_residuals = partial(residual_sums, job=reported.job(fit, group_edges), **evidence.whitener)
-    by_group = evidence.engine.fold(evidence.samples, sum_residuals, add_groups)
+    merge = absorb_groups if evidence.engine.merges_here else add_groups
+    by_group = evidence.engine.fold(evidence.samples, sum_residuals, merge)
     with cores_for_matrices(evidence.rank):
         return _conclude(by_group, reported, evidence, fit, len(group_edges) // 2)
 
@@ -139,8 +139,9 @@ def _conclude(
     """
     n = evidence.n_samples
     squares: SquareSums = by_group.pop(ALL_GROUPS)
-    groups = [reported.sums_of(by_group[number]) for number in sorted(by_group)]
-    sums_of_halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
+    map_groups = map if evidence.samples.x.on_device else parallel_map
+    groups = list(map_groups(reported.sums_of, [by_group.pop(n) for n in sorted(by_group)]))
+    sums_of_halves = [_sum_groups(groups[:middle]), _sum_groups(groups[middle:])]
     whole = sums_of_halves[0] + sums_of_halves[1]
 
     # Coefficients and Gram matrix are E[y f] and E[f f'], which are known, plus means over samples
@@ -206,6 +207,13 @@ class _GroupSums(AddableSums):
     bias: Any  # N² times the bias, (terms,)
     influence: Any  # first, second and fourth powers, (3, terms)
     powers: Any  # as in `ResidualSums`
+
+
+def _sum_groups(groups: list[_GroupSums]) -> _GroupSums:
+    """Return the sums over the samples of some groups."""
+    if len(groups) == 1:
+        return groups[0]
+    return reduce(_GroupSums.absorb, groups[2:], groups[0] + groups[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,11 +387,12 @@ def _scatter_between(
 def _capacities(c: Any, gram: Any) -> Any:
     """Return c'G^-1c of each function, for c (terms, rank)."""
     xp = array_namespace(c)
-    lower = cholesky(gram)
-    if np.isnan(float(lower[-1, -1])):  # a poor estimate of G may have negative eigenvalues
-        return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
-    white_c = solve_triangle(lower, c.T)
-    return xp.sum(white_c**2, axis=0)
+    if not is_on_device(c):  # A device would have to be asked whether there is a factor.
+        lower = cholesky(gram)
+        if np.isfinite(lower[-1, -1]):
+            return xp.sum(solve_triangle(lower, c.T) ** 2, axis=0)
+    # A poor estimate of G may have negative eigenvalues, and no Cholesky factor.
+    return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
 
 
 @dataclass(frozen=True, eq=False)

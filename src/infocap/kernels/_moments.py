@@ -134,6 +134,13 @@ def add_groups(first: dict[int, Any], second: dict[int, Any]) -> dict[int, Any]:
     return total
 
 
+def absorb_groups(first: dict[int, Any], second: dict[int, Any]) -> dict[int, Any]:
+    """Do the same as `add_groups`, in the arrays of the first sums."""
+    for group, sums in second.items():
+        first[group] = first[group].absorb(sums) if group in first else sums
+    return first
+
+
 @dataclass(frozen=True, eq=False)
 class Moments(AddableSums):
     """Sums of products over some samples, of readouts z = x t with a preconditioner t."""

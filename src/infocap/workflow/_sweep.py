@@ -213,7 +213,9 @@ def sweep(
         The functions and the inputs, as for `probe`.
     executor
         Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a
-        `make_system` that can be pickled.
+        `make_system` that can be pickled. Without one, points are measured one after the other;
+        those of a class with ``is_simulation = True``, such as `FibreSystem`, several at a time
+        where that pays.
     path
         A folder that keeps each result as soon as it is there. The same call goes on where it was
         stopped, and takes further parameter values; another basis, design, seed or method is
