@@ -4,10 +4,14 @@ Each number is a number of threads, with a process of its own; `gpu` is a CUDA d
 limits it, measured in the same process: an estimation with a product of large square matrices, the paper's 5-D job with the
 product of its own size, the default method with Algorithm 1, functions of delayed inputs with the product of all of them, a
 fibre with the number of spectra. The best of a few calls counts. Last, some of the jobs are compared between the places.
+
+Many readouts are compared with the Gram product and one factorisation. What must hold stands in `MAX_RATIOS` and `COMPARED`:
+python benchmarks/limits.py --parts readouts,cores,fibre_sweep 16 2 1 takes about three minutes on 16 cores.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -25,12 +29,21 @@ from _common import machine
 
 POWERS_DBM = (-9.1, -6.4, -1.9, 1.0, 4.5, 6.6, 7.1)
 ALGORITHM_1 = "threshold-richardson"
-# Jobs of many threads whose time is compared with that of few.
+# Jobs of many threads whose time is compared with that of few, and by what factor they must be faster; None: any.
 COMPARED = (
-    ("16", "2", "5-D, Algorithm 1"),
-    ("16", "1", "fibre, -1.9 dBm"),
-    ("16", "1", "fibre, 7.1 dBm"),
+    ("16", "2", "5-D, Algorithm 1", None),
+    ("16", "1", "5-D, default", 1 / 0.6),
+    ("16", "1", "fibre, -1.9 dBm", None),
+    ("16", "1", "fibre, 7.1 dBm", None),
+    ("16", "1", "fibre, spectra of the paper's sweep", 8.0),
+    ("16", "1", "fibre, sweep of 28 points with estimates", 8.0),
 )
+# Many readouts: samples, readouts, inputs and degree, which make 84 functions.
+MANY_READOUTS = (16_384, 2000, 3, 6)
+# Largest time of a method there, in units of the Gram product and one factorisation.
+MAX_RATIOS = {"raw": 5.0, "control-variate": 20.0}
+# Seconds within which more readouts than samples must be refused.
+MAX_SECONDS_OF_REFUSAL = 1.0
 Row = tuple[str, float, str]  # the job, its seconds, and what they are in terms of its limit
 
 
@@ -101,6 +114,10 @@ def estimations(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
             seconds,
             f"{seconds / base:.1f} times Algorithm 1",
         )
+
+
+def cores(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
+    """The paper's 5-D job beside its own product."""
     (values, u, x), basis = (
         noisy_network(5, 8192, 71, there),
         infocap.product_basis("legendre", 5, 8),
@@ -112,6 +129,95 @@ def estimations(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
         yield f"5-D, {name}", base, f"{base / product:.1f} times its product"
     seconds = best(partial(infocap.estimate, u, x, basis), 3)
     yield "5-D, default", seconds, f"{seconds / base:.1f} times Algorithm 1"
+
+
+def readouts(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
+    """Many readouts beside the Gram product and one factorisation, with and without the checks of data."""
+    n, k, q, degree = MANY_READOUTS
+    if where == "1":
+        return  # nothing is asked for there, and it would take a minute
+    _, u, x = noisy_network(q, n, k, there)
+    basis = infocap.product_basis("legendre", q, degree)
+    infocap.estimate(u[:512], x[:512, :5], basis)  # starts threads
+    gram = x.T @ x
+    unit = best(lambda: x.T @ x, 3) + best(lambda: np.linalg.cholesky(gram), 3)
+    job = f"N = {n:,}, K = {k}, L = {len(basis)}"
+    yield f"{job}, Gram product and factorisation", unit, "1"
+    for method, limit in MAX_RATIOS.items():
+        for with_checks in (False, True):
+            start = time.perf_counter()
+            _estimate(u, x, basis, method, with_checks)
+            seconds = time.perf_counter() - start
+            verdict = "holds" if seconds <= limit * unit else "FAILS"
+            said = f"{seconds / unit:.1f} times these, at most {limit:g}: {verdict}"
+            checks = "with" if with_checks else "without"
+            yield f"{job}, {method}, {checks} checks of the data", seconds, said
+    del x
+    u = np.random.default_rng(1).uniform(-1, 1, (1000, q))
+    x = np.random.default_rng(2).standard_normal((1000, 3000))
+
+    def refuse() -> None:
+        try:
+            infocap.estimate(u, x, basis)
+        except infocap.errors.DataError:
+            return
+        raise AssertionError("1000 samples of 3000 readouts were not refused")
+
+    seconds = best(refuse, 2)
+    verdict = "holds" if seconds <= MAX_SECONDS_OF_REFUSAL else "FAILS"
+    yield (
+        "N = 1000, K = 3000, refused",
+        seconds,
+        f"at most {MAX_SECONDS_OF_REFUSAL:g} s: {verdict}",
+    )
+
+
+def _estimate(u: Any, x: Any, basis: infocap.ProductBasis, method: str, with_checks: bool) -> None:
+    """Estimate as users do, or only what the method needs."""
+    if with_checks:
+        infocap.estimate(u, x, basis, method=method)
+        return
+    start_checks = infocap.estimators._pipeline._start_data_checks
+    infocap.estimators._pipeline._start_data_checks = lambda *_: dict
+    try:
+        evidence = infocap.estimators.gather_evidence(u, x, basis)
+        infocap.estimators._pipeline._run_method(infocap.estimators.METHODS[method], evidence, {})
+    finally:
+        infocap.estimators._pipeline._start_data_checks = start_checks
+
+
+def fibre_sweep(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
+    """The paper's sweep: spectra alone, and measured and estimated point by point."""
+    if where in ("gpu", "2"):
+        return  # nothing is asked for there
+    fibre = infocap.photonics.FibreSystem
+    bases = {q: infocap.product_basis("legendre", q, degree) for q, degree in ((2, 14), (5, 8))}
+    sizes = {2: 4096, 5: 8192}
+    inputs = {q: infocap.draw(basis, sizes[q], seed=1) for q, basis in bases.items()}
+
+    def spectra() -> None:
+        for q, u in inputs.items():
+            fibre(n_inputs=q).readouts(u, [5.0, 40.0], seed=0, powers_dbm=POWERS_DBM)
+
+    count = 2 * len(POWERS_DBM) * sum(sizes.values())
+    seconds = best(spectra, 1)
+    yield (
+        "fibre, spectra of the paper's sweep",
+        seconds,
+        f"{seconds / count * 1e6:.1f} µs per spectrum",
+    )
+    start = time.perf_counter()
+    for q, basis in bases.items():
+        infocap.sweep(
+            partial(fibre, n_inputs=q),
+            {"power_dbm": POWERS_DBM, "length_m": [5.0, 40.0]},
+            basis,
+            sizes[q],
+            seed=1,
+            progress=False,
+        )
+    seconds = time.perf_counter() - start
+    yield "fibre, sweep of 28 points with estimates", seconds, f"{seconds / 28:.2f} s per point"
 
 
 def sequences(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
@@ -163,7 +269,12 @@ def fibres(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
         yield f"fibre, {power} dBm", seconds, f"{seconds / len(u) * 1e6:.0f} µs per spectrum"
 
 
-def measure(where: str) -> None:
+PARTS = {
+    part.__name__: part for part in (estimations, cores, readouts, sequences, fibres, fibre_sweep)
+}
+
+
+def measure(where: str, parts: list[str]) -> None:
     """Print the rows of one place, a line of JSON each."""
     warnings.simplefilter("ignore")
 
@@ -174,21 +285,31 @@ def measure(where: str) -> None:
 
         return torch.asarray(array, device="cuda")
 
-    for jobs in (estimations, sequences, fibres):
-        for row in jobs(where, there):
+    for part in parts:
+        if where == "gpu" and part == "readouts":
+            continue
+        for row in PARTS[part](where, there):
             print(json.dumps(row), flush=True)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("places", nargs="+", help="numbers of threads, or gpu")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        measure(arguments.places[0], arguments.parts.split(","))
+        return
     print(
         f"{machine()}\n\n| threads | job | time | against its limit |\n|---|---|---|---|",
         flush=True,
     )
     times = {}
-    for where in sys.argv[1:]:
+    for where in arguments.places:
         limits = {} if where == "gpu" else {"OMP_NUM_THREADS": where, "OPENBLAS_NUM_THREADS": where}
         child = subprocess.Popen(
-            [sys.executable, __file__, "--measure", where],
+            [sys.executable, __file__, where, "--parts", arguments.parts, "--measure"],
             env=os.environ | limits,
             stdout=subprocess.PIPE,
             text=True,
@@ -199,16 +320,19 @@ def main() -> None:
             print(f"| {where} | {job} | {seconds * 1e3:,.1f} ms | {said} |", flush=True)
         if child.wait():
             sys.exit(child.returncode)
-    for many, few, job in COMPARED:
+    for many, few, job, min_ratio in COMPARED:
         if (many, job) in times and (few, job) in times:
             ratio = times[few, job] / times[many, job]
+            verdict = ""
+            if min_ratio is not None:
+                verdict = (
+                    f"; at least {min_ratio:.2f}: {'holds' if ratio >= min_ratio else 'FAILS'}"
+                )
             print(
-                f"\n{job}: {many} threads are {ratio:.1f} times as fast as {few} ({1 / ratio:.2f} of its time)."
+                f"\n{job}: {many} threads are {ratio:.1f} times as fast as {few} "
+                f"({1 / ratio:.2f} of its time){verdict}."
             )
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--measure":
-        measure(sys.argv[2])
-    else:
-        main()
+    main()

@@ -19,6 +19,14 @@ from .errors import ParameterError
 DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
 # Libraries whose `multiply` writes into an array that the caller provides.
 LIBRARIES_WITH_OUT = ("numpy", "cupy", "torch")
+# Rows of the blocks in which triangles are factored, solved and inverted on the host. The steps are
+# products of NumPy, because NumPy lets other threads run meanwhile; SciPy's own functions keep
+# Python's lock and are hardly faster.
+TRIANGLE_BLOCK = 64
+# Rows of a triangle from which on products with it are cut into columns, of so many each, to leave
+# out its zeros: nearly half of the product.
+MIN_TRIANGLE_TO_CUT = 500
+COLUMNS_OF_CUT_TRIANGLE = 200
 # Types of numbers of single precision. NumPy's doubles are converted to the type of an array that
 # has one of these, so that results keep its precision.
 SINGLE_PRECISION = ("float32", "complex64")
@@ -128,6 +136,22 @@ def multiply_tall(tall: Any, narrow: Any) -> Any:
     return (contiguous(narrow.T) @ tall.T).T
 
 
+def multiply_by_triangle(rows: Any, upper: Any, out: Any = None) -> Any:
+    """Return the product of rows and an upper triangle, in `out` if that is passed."""
+    n = upper.shape[0]
+    if not is_on_host(rows) or n < MIN_TRIANGLE_TO_CUT:
+        if out is None:
+            return rows @ upper
+        return np.matmul(rows, upper, out=out)
+    if out is None:
+        out = np.empty((len(rows), n))
+    for start in range(0, n, COLUMNS_OF_CUT_TRIANGLE):
+        stop = min(start + COLUMNS_OF_CUT_TRIANGLE, n)
+        # The rows below the diagonal are zero.
+        np.matmul(rows[:, :stop], upper[:stop, start:stop], out=out[:, start:stop])
+    return out
+
+
 def multiply_function(like: Any) -> Callable[..., Any] | None:
     """Return the library's ``multiply(a, b, out=...)``, or None where it has no `out`."""
     library = _library(like)
@@ -152,13 +176,21 @@ def cholesky(matrix: Any, penalty: Any = 0.0) -> Any:
 
 
 def _cholesky_on_host(matrix: Any, penalty: Any) -> Any:
-    """Return the lower triangle, by LAPACK."""
-    import scipy.linalg
-
-    total = matrix.copy()
-    total.flat[:: len(total) + 1] += penalty  # on the diagonal
-    # The transpose is in the order of LAPACK, which then works in place.
-    return scipy.linalg.cholesky(total.T, lower=True, overwrite_a=True, check_finite=False)
+    """Return the lower triangle, a block of columns at a time."""
+    n = len(matrix)
+    lower = np.zeros_like(matrix)
+    penalties = np.broadcast_to(penalty, n)
+    for start in range(0, n, TRIANGLE_BLOCK):
+        stop = min(start + TRIANGLE_BLOCK, n)
+        # What the columns to the left leave of this block of columns.
+        rest = matrix[start:, start:stop] - lower[start:, :start] @ lower[start:stop, :start].T
+        on_diagonal = rest[: stop - start]
+        on_diagonal.flat[:: stop - start + 1] += penalties[start:stop]
+        factor = np.linalg.cholesky(on_diagonal)
+        lower[start:stop, start:stop] = factor
+        if stop < n:
+            lower[stop:, start:stop] = rest[stop - start :] @ np.linalg.inv(factor.T)
+    return lower
 
 
 def _cholesky_on_device(matrix: Any, penalty: Any) -> Any:
@@ -177,9 +209,7 @@ def _cholesky_on_device(matrix: Any, penalty: Any) -> Any:
 def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
     """Return C^-1 right for a lower triangle C, or C^-T right when `transposed`."""
     if is_on_host(lower):
-        from scipy.linalg import solve_triangular
-
-        return solve_triangular(lower, right, lower=True, trans=int(transposed), check_finite=False)
+        return _solve_triangle_on_host(lower, right, transposed)
     xp = array_namespace(lower)
     library = _library(lower)
     matrix = lower.T if transposed else lower
@@ -191,15 +221,60 @@ def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
     return xp.linalg.solve(matrix, right)
 
 
+def _solve_triangle_on_host(lower: Any, right: Any, transposed: bool) -> Any:
+    """Return C^-1 right or C^-T right, a block of rows at a time."""
+    solution = np.array(right)
+    inverses = _inverses_on_diagonal(lower)
+    blocks = [(number * TRIANGLE_BLOCK, inverse) for number, inverse in enumerate(inverses)]
+    for start, inverse in reversed(blocks) if transposed else blocks:
+        rows = slice(start, min(start + TRIANGLE_BLOCK, len(lower)))
+        inverse = inverse[: rows.stop - start, : rows.stop - start]
+        if transposed:
+            rest = solution[rows] - lower[rows.stop :, rows].T @ solution[rows.stop :]
+            solution[rows] = inverse @ rest
+        else:
+            rest = solution[rows] - lower[rows, :start] @ solution[:start]
+            solution[rows] = inverse.T @ rest
+    return solution
+
+
+def _inverses_on_diagonal(lower: Any) -> Any:
+    """Return the inverses of the transposed blocks on the diagonal of a lower triangle.
+
+    NumPy solves upper triangles without exchanging rows, so these are as accurate as substitution.
+    A last block that is smaller than the others is continued by ones on the diagonal.
+    """
+    starts = range(0, len(lower), TRIANGLE_BLOCK)
+    size = min(len(lower), TRIANGLE_BLOCK)
+    blocks = np.tile(np.eye(size, dtype=lower.dtype), (len(starts), 1, 1))
+    for block, start in zip(blocks, starts, strict=True):
+        part = lower[start : start + TRIANGLE_BLOCK, start : start + TRIANGLE_BLOCK]
+        block[: len(part), : len(part)] = part.T
+    return np.linalg.inv(blocks)
+
+
 def invert_triangle(triangle: Any) -> Any:
     """Return the inverse of an upper triangle without zeros on its diagonal."""
     if is_on_host(triangle):
-        from scipy.linalg.lapack import dtrtri
-
-        return dtrtri(triangle)[0]
+        return _invert_triangle_on_host(triangle)
     xp = array_namespace(triangle)
     identity = xp.eye(triangle.shape[0], dtype=triangle.dtype, device=triangle.device)
     return solve_triangle(triangle.T, identity, transposed=True)
+
+
+def _invert_triangle_on_host(triangle: Any) -> Any:
+    """Return the inverse of an upper triangle from those of its two halves."""
+    n = len(triangle)
+    if n <= TRIANGLE_BLOCK:
+        return np.linalg.inv(np.triu(triangle))
+    middle = n // 2
+    inverse = np.zeros_like(triangle)
+    first = _invert_triangle_on_host(triangle[:middle, :middle])
+    second = _invert_triangle_on_host(triangle[middle:, middle:])
+    inverse[:middle, :middle] = first
+    inverse[middle:, middle:] = second
+    inverse[:middle, middle:] = -first @ (triangle[:middle, middle:] @ second)
+    return inverse
 
 
 def fourier_module(array: Any) -> Any:

@@ -12,13 +12,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property
-from threading import Lock, RLock, current_thread
+from threading import Lock, RLock, current_thread, local
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 THREAD_NAME_PREFIX = "infocap"
+# Rows of a square matrix from which on its factorisation is faster on all cores, although the
+# threads of the matrix library take some of them away for a while afterwards.
+MIN_ROWS_FOR_ALL_CORES = 1000
+
+
+_steps_of_thread = local()
 
 
 class _Cores:
@@ -26,6 +32,7 @@ class _Cores:
 
     lock = Lock()
     n_calls_under_way = 0
+    n_matrix_steps = 0  # of `cores_for_matrices`
     n_cores = 1
     matrix_library_limit: Any = None
 
@@ -54,6 +61,47 @@ def all_cores() -> Iterator[int]:
                 _Cores.matrix_library_limit.restore_original_limits()
 
 
+@contextmanager
+def cores_for_matrices(n_rows: int) -> Iterator[None]:
+    """Lift the limit of `all_cores` for steps on large square matrices, with so many rows.
+
+    Such a step cannot be shared among threads of ours. On a thread of `parallel_map`, and for small
+    matrices, nothing changes.
+    """
+    is_worker = current_thread().name.startswith(THREAD_NAME_PREFIX)
+    if n_rows < MIN_ROWS_FOR_ALL_CORES or is_worker:
+        yield
+        return
+    with _matrix_steps(1):
+        yield
+
+
+@contextmanager
+def _matrix_steps(count: int) -> Iterator[None]:
+    """Count steps of this thread that may use all cores, or fewer where `count` is negative."""
+    _change_matrix_steps(count)
+    try:
+        yield
+    finally:
+        _change_matrix_steps(-count)
+
+
+def _change_matrix_steps(change: int) -> None:
+    if change == 0:
+        return
+    _steps_of_thread.count = _matrix_steps_of_thread() + change
+    with _Cores.lock:
+        _Cores.n_matrix_steps += change
+        if _Cores.n_calls_under_way:
+            n_threads = _Cores.n_cores if _Cores.n_matrix_steps else 1
+            _matrix_library_controller().limit(limits=n_threads)
+
+
+def _matrix_steps_of_thread() -> int:
+    """Return how many of the steps that may use all cores are those of this thread."""
+    return getattr(_steps_of_thread, "count", 0)
+
+
 @cache
 def _matrix_library_controller() -> Any:
     """Return what limits the threads of the matrix libraries, of NumPy and of SciPy."""
@@ -77,7 +125,9 @@ def parallel_map(
         is_nested = current_thread().name.startswith(THREAD_NAME_PREFIX)
         if n_threads <= 1 or is_nested:
             return [function(item) for item in items]
-        return list(thread_pool(n_threads).map(function, items))
+        # A large step that consists of parallel ones leaves the cores to these.
+        with _matrix_steps(-_matrix_steps_of_thread()):
+            return list(thread_pool(n_threads).map(function, items))
 
 
 @cache
@@ -90,6 +140,7 @@ def _forget_threads_of_the_parent() -> None:
     """Make a forked process forget threads and locks, which do not survive the fork."""
     _Cores.lock = Lock()
     _Cores.n_calls_under_way = 0
+    _Cores.n_matrix_steps = 0
     thread_pool.cache_clear()
     for attribute in _attributes_of_our_classes():
         # Before Python 3.12 a cached property is computed under a lock of its own.

@@ -329,3 +329,23 @@ def test_a_jackknife_that_cannot_be_is_refused(n_blocks, kind, message):
     u, x = data(256)
     with pytest.raises(kind, match=message):
         infocap.estimate(u, x, BASIS, method="raw", method_options={"jackknife": n_blocks})
+
+
+def test_as_many_readouts_as_samples_are_refused_before_any_sum(monkeypatch, rng):
+    def gather(*arguments):
+        raise AssertionError("sums were made")
+
+    monkeypatch.setattr("infocap.estimators._pipeline.gather", gather)
+    basis = infocap.product_basis("legendre", 2, 2)
+    u = rng.uniform(-1, 1, (40, 2))
+    with pytest.raises(infocap.errors.DataError, match="40 samples for 101 readouts"):
+        infocap.estimate(u, rng.normal(size=(40, 100)), basis)
+    with pytest.raises(AssertionError, match="sums were made"):
+        infocap.estimate(u, rng.normal(size=(40, 30)), basis)
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+def test_more_channels_than_samples_are_accepted_if_they_are_few_readouts(rng):
+    basis = infocap.product_basis("legendre", 2, 2)
+    u = rng.uniform(-1, 1, (40, 2))
+    assert infocap.estimate(u, u @ rng.normal(size=(2, 100)), basis, method="raw").rank == 3

@@ -14,6 +14,7 @@ from reference import estimate_with
 
 import infocap
 from infocap import draw, estimate, product_basis
+from infocap._arrays import cholesky, invert_triangle, solve_triangle
 from infocap.kernels import (
     MAX_CONDITION_OF_PRODUCTS as GOOD_CONDITION,
 )
@@ -22,7 +23,7 @@ from infocap.kernels import (
     benjamini_hochberg,
     capacities,
     combine,
-    condition_bound,
+    condition_margin,
     coordinates,
     span,
     summarise,
@@ -61,14 +62,42 @@ def test_combining_does_not_depend_on_the_order():
     assert_allclose(capacities(in_other_order), capacities(in_order), rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 40])
-def test_the_bound_on_the_condition_number_holds_and_is_close(size, rng):
+@pytest.mark.parametrize("size", [1, 2, 7, 40, 150])
+def test_condition_numbers_below_a_limit_are_told_from_others(size, rng):
     for spread in (0.0, 0.1, 2.0):
-        columns = rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size))
-        triangle = np.linalg.qr(columns, mode="r")
-        bound = condition_bound(triangle, np.linalg.inv(triangle))
-        exact = np.linalg.cond(triangle)
-        assert exact * (1 - 1e-12) <= bound <= size**0.25 * exact * (1 + 1e-12)
+        columns = rng.normal(size=(2 * size, size)) * np.exp(spread * rng.normal(size=size))
+        gram = columns.T @ columns
+        condition = np.linalg.cond(columns / np.linalg.norm(columns, axis=0))
+        assert np.isnan(condition_margin(condition * (1 - 1e-9), gram))
+        assert condition_margin(size**0.25 * condition * (1 + 1e-9), gram) > 0
+
+
+def test_a_moderate_offset_of_the_readouts_costs_no_digits(rng):
+    centred = rng.normal(size=(500, 20))
+    centred -= centred.mean(axis=0)
+    condition = np.linalg.cond(centred / np.linalg.norm(centred, axis=0))
+    for offset in (0.0, 1.0, 30.0):
+        x = np.column_stack([np.ones(500), centred + offset])
+        factor = np.sqrt(1 + offset**2 / centred.var(axis=0).min())
+        limit = 20**0.25 * condition * factor
+        assert condition_margin(limit * (1 + 1e-9), x.T @ x, constant=True) > 0
+        assert np.isnan(condition_margin(condition * factor / 1.01, x.T @ x, constant=True))
+
+
+@pytest.mark.parametrize("size", [1, 5, 64, 65, 150])
+def test_triangles_are_factored_solved_and_inverted_block_by_block(size, rng):
+    columns = rng.normal(size=(2 * size, size)) * np.exp(rng.normal(size=size))
+    matrix = columns.T @ columns
+    penalty = rng.uniform(size=size)
+    lower = cholesky(matrix, penalty)
+    assert_allclose(lower @ lower.T, matrix + np.diag(penalty), rtol=1e-10, atol=1e-10)
+    assert_allclose(lower, np.tril(lower))
+    right = rng.normal(size=(size, 3))
+    assert_allclose(lower @ solve_triangle(lower, right), right, atol=1e-9)
+    assert_allclose(lower.T @ solve_triangle(lower, right, transposed=True), right, atol=1e-9)
+    assert_allclose(lower.T @ invert_triangle(lower.T), np.eye(size), atol=1e-9)
+    matrix[-1, -1] = -1.0
+    assert np.isnan(cholesky(matrix)).all()
 
 
 P_VALUES = {

@@ -16,22 +16,28 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, contiguous, is_on_host, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    contiguous,
+    is_on_host,
+    multiply_by_triangle,
+    to_library_of,
+    to_numpy,
+)
+from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
 from ..errors import Check
 from ..kernels import (
-    MAX_CONDITION_OF_PRODUCTS,
     Moments,
     Preconditioner,
     Span,
     Summary,
     combine,
     coordinates,
-    preconditioner_from_triangle,
+    preconditioner_from_gram,
     span,
     sum_of_squares,
     summarise,
-    triangle_of_gram,
     zero_capacity_bound,
 )
 from ..samples import ColumnStatistics, Engine, Samples, cut_into_blocks
@@ -110,7 +116,7 @@ class Evidence:
     @property
     def rank(self) -> int:
         """Number of linearly independent readouts, the constant included."""
-        return self.space.whitening.shape[1] + self.samples.constant
+        return self.space.rank + self.samples.constant
 
     @property
     def fourth_moments(self) -> Floats:
@@ -210,8 +216,13 @@ class Evidence:
 
         Their sample covariance is 1.
         """
-        whitening = self.space.whitening * float(np.sqrt(self.n_samples))
-        return {"mean": self.space.mean, "whitening": to_library_of(whitening, self.coordinates)}
+        with cores_for_matrices(self.rank):
+            whitening = self.space.whitening * float(np.sqrt(self.n_samples))
+        return {
+            "mean": self.space.mean,
+            "whitening": to_library_of(whitening, self.coordinates),
+            "is_triangular": self.space.directions is None,
+        }
 
     @cached_property
     def mean_squares(self) -> Floats:
@@ -257,17 +268,24 @@ def _summaries_from_sums(
 ) -> list[Summary] | None:
     """Return the summaries from sums of products; None where these have lost too many digits."""
     sum_products = partial(_moments, matrix=preconditioner.matrix)
-    moments: list[Moments] = engine.fold(samples, sum_products, edges=edges)
+    merge = Moments.absorb if engine.merges_here else add
+    moments: list[Moments] = engine.fold(samples, sum_products, merge, edges)
     moments.append(reduce(add, moments))
-    summaries = []
-    condition_bounds = []
-    for sums in moments:
-        summary, condition_bound = sums.summary(preconditioner, samples.constant)
-        summaries.append(summary)
-        condition_bounds.append(condition_bound)
-    # A bound is fetched from a device when all of them are under way.
-    keeps_digits = all(float(bound) < MAX_CONDITION_OF_PRODUCTS for bound in condition_bounds)
-    return summaries if keeps_digits else None
+
+    def summarise_sums(sums: Moments) -> tuple[Summary, Any]:
+        return sums.summary(preconditioner, samples.constant)
+
+    map_sums = map if samples.x.on_device else parallel_map
+    summaries, margins = zip(*map_sums(summarise_sums, moments), strict=True)
+    # A margin is fetched from a device when all of them are under way.
+    if all(float(margin) > 0 for margin in margins):
+        return list(summaries)
+    if preconditioner.matrix is None:
+        # The rows that the choice rests on said that none is needed; all rows say more.
+        better = preconditioner_from_gram(moments[-1].gram, samples.constant)
+        if better is not None and better.matrix is not None:
+            return _summaries_from_sums(samples, engine, better, edges)
+    return None
 
 
 def choose_preconditioner(
@@ -284,9 +302,11 @@ def choose_preconditioner(
     xp = array_namespace(x)
     if samples.constant:
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)
-    if is_on_host(x):
-        return preconditioner_from_triangle(np.linalg.qr(x, mode="r"))
-    return preconditioner_from_triangle(triangle_of_gram(_to_host_if_small(x.T @ x)))
+    with cores_for_matrices(samples.n_columns):
+        gram = x.T @ x
+        if not is_on_host(gram):
+            gram = _to_host_if_small(gram)
+        return preconditioner_from_gram(gram, samples.constant)
 
 
 def _to_host_if_small(matrix: Any) -> Any:
@@ -299,9 +319,12 @@ def _to_host_if_small(matrix: Any) -> Any:
 def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments:
     """Return sums of products of some rows, of preconditioned readouts x @ matrix.
 
-    As many rows are multiplied at a time as stay in the processor's cache.
+    As many rows are multiplied at a time as stay in the processor's cache, but no fewer than there
+    are readouts: adding to the sum would then take as long as the product.
     """
-    step = stop - start if samples.x.on_device else samples.basis.tile_samples
+    step = max(samples.basis.tile_samples, samples.n_columns)
+    if samples.x.on_device:
+        step = stop - start
     gram: Any = 0.0  # `tiles` adds to it while `project` goes through the tiles.
 
     def tiles() -> Iterator[tuple[Any, Any]]:
@@ -310,10 +333,10 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             last = min(first + step, stop)
             z = samples.readouts(first, last)
             if matrix is not None:
-                z = z @ to_library_of(matrix, z)
+                z = multiply_by_triangle(z, to_library_of(matrix, z))
             if not is_on_host(z):
                 z = contiguous(z.T).T  # the order in which a card multiplies fastest
-            gram = gram + z.T @ z
+            gram += z.T @ z
             yield samples.inputs(first, last), samples.apply_weights(z, first)
 
     projection = samples.basis.project(tiles())

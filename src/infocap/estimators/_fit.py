@@ -24,9 +24,20 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._arrays import array_namespace, multiply_tall, take_rows, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    cholesky,
+    invert_triangle,
+    is_on_device,
+    multiply_tall,
+    solve_triangle,
+    take_rows,
+    to_library_of,
+    to_numpy,
+)
+from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
-from ..kernels import AddableSums, Ridge, sum_of_squares
+from ..kernels import AddableSums, Ridge
 from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -61,6 +72,8 @@ MIN_STANDARD_ERRORS_FOR_OWN_PRIOR = 2.0
 MIN_PRIOR_TO_NOISE = 0.05
 # Least prior, relative to the largest: it bounds the penalties.
 MIN_RELATIVE_PRIOR = 1e-8
+# Power of a principal direction, relative to the largest, below which it is rounding.
+MIN_RELATIVE_POWER = 1e-12
 # Eigenvalues of G are 1 for whitened readouts and many samples; estimates below this are noise.
 MIN_EIGENVALUE = 0.1
 # Least 1 - h of a single sample, so that it cannot make a bias diverge or decide a p-value. For a
@@ -114,9 +127,60 @@ class HalfFit:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
     fraction: float  # of all samples: one half, unless the number of groups is odd
-    # The projection onto the directions that chose a candidate, by its number, (rank, rank) each.
-    projections: dict[int, Any]
+    rest: int  # number of the candidate that most directions chose
+    directions: Any  # those that chose another one, orthonormal, (rank, directions)
+    candidate_numbers: Integers  # of the candidates that these chose, (directions,)
     coefficients: Any  # b of all readouts, (controls, rank)
+
+    @property
+    def used_numbers(self) -> list[int]:
+        """Numbers of the candidates that some direction chose, in order; `NO_FIT` may be one."""
+        return sorted({self.rest, *self.candidate_numbers.tolist()})
+
+    def project(self, rows: Any, number: int) -> Any:
+        """Return the part of rows (rows, rank) along the directions that chose a candidate."""
+        if number == self.rest:
+            return rows - (rows @ self.directions) @ self.directions.T
+        chosen = np.flatnonzero(self.candidate_numbers == number)
+        directions = take_rows(self.directions.T, to_library_of(chosen, self.directions))
+        return (rows @ directions.T) @ directions
+
+    def scale(self, rows: Any, factors: dict[int, Any]) -> Any:
+        """Return rows whose parts are multiplied by the factors of their candidates.
+
+        `factors` has a number for each row, (rows,), for each of `used_numbers`.
+        """
+        scaled = rows * factors[self.rest][:, None]
+        if not len(self.candidate_numbers):
+            return scaled
+        xp = array_namespace(rows)
+        numbers, place = np.unique(self.candidate_numbers, return_inverse=True)
+        excess = xp.stack([factors[number] - factors[self.rest] for number in numbers.tolist()])
+        of_directions = take_rows(excess, to_library_of(place, rows)).T
+        return scaled + ((rows @ self.directions) * of_directions) @ self.directions.T
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """The inverse of G, as 1 - U diag(d) U'.
+
+    G differs from 1 in as many directions U as there are controls at most, which are few where
+    there are many readouts.
+    """
+
+    directions: Any  # U, orthonormal eigenvectors, (rank, directions)
+    weights: Any  # d, (directions,)
+    largest_eigenvalue: float  # of G
+
+    def apply(self, rows: Any) -> Any:
+        """Return rows (rows, rank) times the inverse of G."""
+        return rows - ((rows @ self.directions) * self.weights) @ self.directions.T
+
+    def power(self, rows: Any) -> Any:
+        """Return x G^-1 x' of each row x, (rows,)."""
+        along = rows @ self.directions
+        xp = array_namespace(rows)
+        return xp.vecdot(rows, rows) - xp.vecdot(along * self.weights, along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +194,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The chosen fits, and first estimates of c = E[phi z] and G = E[z z'] from sums alone."""
+    """The chosen fits, and first estimates of c = E[phi z] and G^-1 from sums alone."""
 
     controls: ProductBasis
     positions: Integers  # of the reported functions among the controls; -1: is not a control
@@ -138,7 +202,7 @@ class Fit:
     halves: list[HalfFit]  # two of them
     coefficients: Any  # b, the mean over all samples of those of the halves, (controls, rank)
     first_c: Any  # (controls, rank)
-    first_gram: Any  # (rank, rank)
+    first_metric: Metric
     phi_phi: Any  # sums of phi phi', (controls, controls)
     residual_power: float  # mean square of the held-out residuals, summed over readouts
 
@@ -163,6 +227,12 @@ def fit_readouts(evidence: Evidence, kind: str, group_edges: Integers) -> Fit:
     begin.
     """
     selection = _prepare_selection(evidence, group_edges)
+    with cores_for_matrices(evidence.rank):
+        return _select_fit(selection, kind)
+
+
+def _select_fit(selection: _FitSelection, kind: str) -> Fit:
+    """Choose among the fits of each kind of penalty."""
     penalties = {"none": (), "least-squares": (0.0,), "auto": RIDGE_PENALTIES}[kind]
     is_reported = np.isin(np.arange(len(selection.controls)), selection.positions)
     equal_penalty_weights = np.where(is_reported, 1.0, np.inf)
@@ -186,7 +256,9 @@ def _prepare_selection(evidence: Evidence, group_edges: Integers) -> _FitSelecti
     controls = choose_controls(evidence)
     permutation = np.random.default_rng(0).permutation(n)
     heldout_rows = np.sort(permutation[:N_HELDOUT_ROWS])
-    sum_controls = partial(control_sums, heldout_rows=heldout_rows, **evidence.whitener)
+    sum_controls = partial(
+        control_sums, heldout_rows=heldout_rows, with_z_z=False, **evidence.whitener
+    )
     samples = replace(evidence.samples, basis=controls)
     sums: ControlSums = evidence.engine.fold(samples, sum_controls)
 
@@ -210,9 +282,13 @@ def control_sums(
     stop: int,
     *,
     heldout_rows: Integers = NO_HELDOUT_ROWS,
+    with_z_z: bool = True,
     **whitener: Any,
 ) -> ControlSums:
-    """Return the sums over some rows; the controls are the basis of these samples."""
+    """Return the sums over some rows; the controls are the basis of these samples.
+
+    Without `with_z_z` the sum z z' is 0: over all samples it is known.
+    """
     total: ControlSums | None = None
     for piece in iterate_pieces(samples, start, stop, samples.basis, **whitener):
         phi = piece.phi
@@ -224,7 +300,7 @@ def control_sums(
             count=z.shape[0],
             phi_phi=phi @ phi.T,
             phi_z=multiply_tall(phi, z),
-            z_z=z.T @ z,
+            z_z=z.T @ z if with_z_z else 0.0,
             heldout=[heldout],
         )
         total = sums if total is None else total.absorb(sums)
@@ -261,7 +337,8 @@ class _FitSelection:
         fits = Ridge.fits(
             self.sums.phi_phi, self.sums.phi_z, used, penalties_of_controls, n_signs=N_SIGNS
         )
-        return [self._candidate(fit) for fit in fits]
+        map_fits = map if is_on_device(self.z) else parallel_map
+        return list(map_fits(self._candidate, fits))
 
     def _candidate(self, fit: Ridge) -> Candidate:
         margin = fit.margin(self.phi)
@@ -271,18 +348,16 @@ class _FitSelection:
 
     def select(self, candidates: list[Candidate]) -> Fit:
         """Return the best fit of each direction, or none at all, and the first estimates."""
-        residual_products = self._residual_products(candidates)
-        rank = self.sums.phi_z.shape[1]
         halves = list[HalfFit]()
         margins = list[float]()
         residual_power = 0.0
         for half, fraction in enumerate(self.half_fractions):
-            choice = self._choose(residual_products, other_half=1 - half)
+            choice = self._choose(candidates, other_half=1 - half)
             halves.append(self._half_fit(choice, fraction, candidates))
             residual_power += choice.residual_power / (2 * self.z.shape[0])
-            for number in choice.candidate_numbers:
+            for number, count in choice.counts.items():
                 if number != NO_FIT:
-                    margins.append(candidates[number].mean_margin)
+                    margins += count * [candidates[number].mean_margin]
 
         first, second = halves
         b = first.fraction * first.coefficients + second.fraction * second.coefficients
@@ -291,7 +366,7 @@ class _FitSelection:
         mean_margin = float(np.mean(margins)) if margins else 1.0
         first_c = b + (self.sums.phi_z - phi_f) / (self.sums.count * mean_margin)
         # E[f f'] = b'b is known and replaces its sample mean; that of z z' is 1.
-        first_gram = to_library_of(np.eye(rank), b) + b.T @ (b - phi_f / self.sums.count)
+        first_metric = metric_of_change(b, b - phi_f / self.sums.count)
         return Fit(
             controls=self.controls,
             positions=self.positions,
@@ -299,70 +374,85 @@ class _FitSelection:
             halves=halves,
             coefficients=b,
             first_c=first_c,
-            first_gram=first_gram,
+            first_metric=first_metric,
             phi_phi=self.sums.phi_phi,
             residual_power=residual_power,
         )
 
-    def _residual_products(self, candidates: list[Candidate]) -> Any:
-        """Return products e'e of held-out residuals: (1 + candidates, halves, readouts, readouts).
-
-        Those of no fit at all come first. The constant readout, which is exact, is left out.
-        """
-        xp = array_namespace(self.z)
-        middle = self.n_heldout_in_first_half
-        products_of_fits = []
-        for residuals in (self.z, *(candidate.residuals for candidate in candidates)):
-            first = residuals[:middle, self.n_constant :]
-            second = residuals[middle:, self.n_constant :]
-            products_of_fits.append(xp.stack([first.T @ first, second.T @ second]))
-        return xp.stack(products_of_fits)
-
-    def _choose(self, residual_products: Any, other_half: int) -> _Choice:
+    def _choose(self, candidates: list[Candidate], other_half: int) -> _Choice:
         """Let each direction choose its fit; the directions are those of the other half.
-
-        Here fits are counted as `_residual_products` does: 0 is no fit, 1 the first candidate.
 
         The residuals of both halves are added up for the choice. Those of the other half flatter
         the directions that they found, but those of this half do not, and they are half of the sum.
         The rows that a fit is used for have no part in its directions, only in the choice of one
         among a few candidates, and all held-out rows make that choice less noisy.
-        """
-        xp = array_namespace(residual_products)
-        products_of_all = xp.sum(residual_products, axis=1)
-        common = 0
-        if products_of_all.shape[0] > 1:
-            power_of_candidates = to_numpy(xp.linalg.trace(products_of_all))[1:]
-            common = 1 + int(np.argmin(power_of_candidates))
 
-        directions = xp.linalg.eigh(residual_products[common, other_half, :, :])[1]
+        With more readouts than rows, what the directions leave takes one fit as a whole. The
+        constant readout, which is exact, is left out.
+        """
+        xp = array_namespace(self.z)
+        # Here fits are counted from no fit at all: 0 is no fit, 1 the first candidate.
+        residuals = [self.z, *(candidate.residuals for candidate in candidates)]
+        residuals = [rows[:, self.n_constant :] for rows in residuals]
+        total_power = to_numpy(xp.stack([xp.sum(rows**2) for rows in residuals]))
+        common = 0
+        if candidates:
+            common = 1 + int(np.argmin(total_power[1:]))
+
+        middle = self.n_heldout_in_first_half
+        of_halves = (residuals[common][:middle, :], residuals[common][middle:, :])
+        directions = _principal_directions(of_halves[other_half])
         # Residual power of every fit along every direction, (1 + candidates, directions).
-        power = to_numpy(xp.sum((products_of_all @ directions) * directions, axis=1))
+        power = to_numpy(xp.stack([xp.sum((rows @ directions) ** 2, axis=0) for rows in residuals]))
         best = np.argmin(power, axis=0)
         hardly_better = power.min(axis=0) > MAX_RESIDUAL_RATIO * power[common]
         best[hardly_better] = common
-        chosen_power = np.take_along_axis(power, best[None], axis=0)
+        chosen_power = float(np.take_along_axis(power, best[None], axis=0).sum())
+        counts = {int(number) - 1: int(np.sum(best == number)) for number in np.unique(best)}
 
-        rank = self.sums.phi_z.shape[1]
-        rotation = np.eye(rank)
-        rotation[self.n_constant :, self.n_constant :] = to_numpy(directions)
-        candidate_numbers = np.full(rank, NO_FIT)
-        candidate_numbers[self.n_constant :] = best - 1
-        return _Choice(rotation, candidate_numbers, float(chosen_power.sum()))
+        n_left = residuals[0].shape[1] - len(best)
+        if n_left:
+            power_left = total_power - power.sum(axis=1)
+            rest = int(np.argmin(power_left))
+            if power_left[rest] > MAX_RESIDUAL_RATIO * power_left[common]:
+                rest = common
+            chosen_power += float(power_left[rest])
+            counts[rest - 1] = counts.get(rest - 1, 0) + n_left
+        else:
+            rest = int(np.argmax(np.bincount(best, minlength=1)))
+        others = np.flatnonzero(best != rest)
+        columns = take_rows(directions.T, to_library_of(others, directions)).T
+        return _Choice(
+            rest=rest - 1,
+            directions=columns,
+            candidate_numbers=best[others] - 1,
+            counts=counts,
+            residual_power=chosen_power,
+        )
 
     def _half_fit(self, choice: _Choice, fraction: float, candidates: list[Candidate]) -> HalfFit:
         """Return the fit of one half: in each direction, the fit which that direction chose."""
-        rank = len(choice.candidate_numbers)
-        is_constant = np.arange(rank) < self.n_constant  # which the first control predicts
-        b = to_library_of(np.eye(len(self.controls), rank) * is_constant, self.sums.phi_z)
-        rotation = to_library_of(choice.rotation, b)
-        projections = dict[int, Any]()
-        for number in sorted({NO_FIT, *choice.candidate_numbers.tolist()}):
-            is_chosen = to_library_of((choice.candidate_numbers == number) * 1.0, b)
-            projections[number] = (rotation * is_chosen) @ rotation.T
+        phi_z = self.sums.phi_z
+        xp = array_namespace(phi_z)
+        n_controls, rank = phi_z.shape
+        # The constant readout is a direction of its own, which the first control predicts.
+        constant = to_library_of(np.eye(rank, self.n_constant), phi_z)
+        above = to_library_of(np.zeros((self.n_constant, choice.directions.shape[1])), phi_z)
+        half = HalfFit(
+            fraction=fraction,
+            rest=choice.rest,
+            directions=xp.concat([constant, xp.concat([above, choice.directions], axis=0)], axis=1),
+            candidate_numbers=np.concatenate(
+                [np.full(self.n_constant, NO_FIT), choice.candidate_numbers]
+            ),
+            coefficients=None,
+        )
+        is_constant = np.arange(rank) < self.n_constant
+        b = to_library_of(np.eye(n_controls, rank) * is_constant, phi_z)
+        for number in half.used_numbers:
             if number != NO_FIT:
-                b = b + candidates[number].fit.coefficients @ projections[number]
-        return HalfFit(fraction, projections, b)
+                b = b + half.project(candidates[number].fit.coefficients, number)
+        return replace(half, coefficients=b)
 
     def penalty_weights_from_prior(self, fit: Fit) -> Floats | None:
         """Return 1 / (estimated capacity) of each control, relative to the largest capacity.
@@ -370,8 +460,7 @@ class _FitSelection:
         A control without estimated capacity has an infinite weight; None if all are without.
         """
         noise = fit.residual_power / self.sums.count
-        whitening, _ = whitening_from_gram(fit.first_gram)
-        capacity = sum_of_squares((fit.first_c @ whitening).T) - noise
+        capacity = to_numpy(fit.first_metric.power(fit.first_c)) - noise
         # For noise d of c, |c + d|² has a variance of 4 C noise if all of d lies along c, and less
         # otherwise. That of |d|² itself is 2 noise² / nu, here for nu = 4 directions.
         error = np.sqrt(4 * np.maximum(capacity, 0) * noise + noise**2 / 2)
@@ -404,24 +493,74 @@ class _FitSelection:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Directions of the readouts, and the candidate that each of them chose."""
+    """Directions of the readouts without the constant, and the candidate that each chose."""
 
-    rotation: Floats  # directions in columns, (rank, rank)
-    candidate_numbers: Integers  # of each direction, NO_FIT where no fit is best, (rank,)
+    rest: int  # candidate of all directions that are not listed, NO_FIT where no fit is best
+    directions: Any  # in columns, (readouts, directions)
+    candidate_numbers: Integers  # of each of these directions
+    counts: dict[int, int]  # how many directions chose each candidate
     residual_power: float  # sum over the held-out rows and directions
 
 
+def _principal_directions(rows: Any) -> Any:
+    """Return the principal directions of rows, in columns: all, or as many as there are rows.
+
+    Of the latter those are left out that only rounding tells apart.
+    """
+    xp = array_namespace(rows)
+    n_rows, n_columns = rows.shape
+    if n_columns <= n_rows:
+        return xp.linalg.eigh(rows.T @ rows)[1]
+    power, combinations = xp.linalg.eigh(rows @ rows.T)
+    is_clear = to_numpy(power) > MIN_RELATIVE_POWER * float(power[-1])
+    clear = to_library_of(np.flatnonzero(is_clear), rows)
+    directions = take_rows(combinations.T, clear) @ rows
+    directions = directions / xp.sqrt(take_rows(power, clear))[:, None]
+    # They are orthogonal up to rounding, which is large where the power is small.
+    return solve_triangle(cholesky(directions @ directions.T), directions).T
+
+
+def metric_of_change(left: Any, right: Any) -> Metric:
+    """Return the inverse of G = 1 + left' right, a symmetric matrix, for (controls, rank) arrays.
+
+    Eigenvalues of G that are far from 1 are noise and are limited.
+    """
+    xp = array_namespace(left)
+    n_controls, rank = left.shape
+    if rank <= n_controls:
+        changes, directions = xp.linalg.eigh(left.T @ right)
+    else:
+        # What differs from 1 lies in the space that the rows of `left` span.
+        space = _principal_directions(left)
+        changes, directions = xp.linalg.eigh((left @ space).T @ (right @ space))
+        directions = space @ directions
+    limited = xp.clip(1 + changes, MIN_EIGENVALUE, 1 / MIN_EIGENVALUE)
+    return Metric(
+        directions=directions,
+        weights=1 - 1 / limited,
+        largest_eigenvalue=1 + max(float(changes[-1]), 0.0),
+    )
+
+
 def whitening_from_gram(gram: Any) -> tuple[Any, float]:
-    """Return G^-1/2, up to a rotation, and the smallest eigenvalue of G.
+    """Return G^-1/2, up to a rotation, and the smallest eigenvalue of G if it is too small.
 
     A capacity c'G^-1c is the sum of squares of c'G^-1/2. The samples' own covariance of whitened
     readouts is 1, so G, which is a better estimate, is near 1; eigenvalues far from it are noise
-    and are limited.
+    and are limited. In place of an eigenvalue that is not too small, the limit is returned.
     """
     xp = array_namespace(gram)
-    eigenvalues, directions = xp.linalg.eigh(gram)
+    n = gram.shape[0]
+    identity = to_library_of(np.eye(n), gram)
+    with cores_for_matrices(n):
+        # Both matrices have a Cholesky factor if no eigenvalue has to be limited.
+        above = cholesky(gram - MIN_EIGENVALUE * identity)[-1, -1]
+        below = cholesky(identity / MIN_EIGENVALUE - gram)[-1, -1]
+        if np.all(to_numpy(xp.stack([above, below])) > 0):
+            return invert_triangle(cholesky(gram).T), MIN_EIGENVALUE
+        eigenvalues, directions = xp.linalg.eigh(gram)
     limited = xp.clip(eigenvalues, MIN_EIGENVALUE, 1 / MIN_EIGENVALUE)
-    return directions / xp.sqrt(limited), float(eigenvalues[0])
+    return directions / xp.sqrt(limited), min(float(eigenvalues[0]), MIN_EIGENVALUE)
 
 
 def iterate_pieces(

@@ -18,12 +18,13 @@ from .._arrays import to_numpy
 from .._files import MAX_MEMORY_FRACTION
 from .._files import available_memory as machine_memory
 from .._formatting import join_names, memory_size
-from .._threads import all_cores
+from .._threads import all_cores, cores_for_matrices
 from .._validation import did_you_mean, require_boolean, require_one_of
 from ..basis import ProductBasis
 from ..diagnostics import Case, mistakes, run_checks, told_findings
 from ..dimension import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, warn
+from ..kernels import condition_margin
 from ..result import CapacityResult
 from ..samples import (
     ColumnStatistics,
@@ -66,6 +67,9 @@ MAX_BASIS_VALUES_FOR_ONE_THREAD = 20_000_000
 MAX_COORDINATE_BYTES = 64_000_000
 # Coordinates are kept of all samples and of both halves.
 N_COORDINATE_ARRAYS = 3
+
+# Condition number of the rows, as vectors, below which none of them is a combination of others.
+MAX_CONDITION_OF_CLEAR_ROWS = 1e6
 
 # A search for missing rows reads this fraction of the memory limit at a time: it holds several
 # copies.
@@ -146,6 +150,7 @@ def gather_evidence(
         statistics = scan_columns(samples, engine)
         samples = samples.choose_preparation(statistics, constant)
         _refuse_impossible_job(samples)
+        _refuse_rows_without_dependence(samples)
         findings = _start_data_checks(samples, statistics, n_cores)
         evidence = replace(gather(samples, engine, statistics), data_findings=findings)
     _refuse_too_few_samples(evidence)
@@ -257,14 +262,33 @@ def _start_data_checks(
     return ThreadPoolExecutor(max_workers=1).submit(check_data).result
 
 
+def _refuse_rows_without_dependence(samples: Samples) -> None:
+    """Refuse N <= K samples before any other work, if their rows are clearly independent.
+
+    The rank is then N, which a look at N x N products tells long before the readouts are factored.
+    """
+    n = samples.n_samples
+    if n > samples.n_columns or not samples.in_memory:
+        return
+    x = samples.readouts(0, n)
+    with cores_for_matrices(n):
+        margin = condition_margin(MAX_CONDITION_OF_CLEAR_ROWS, x @ x.T)
+    if float(margin) > 0:
+        raise _too_few_samples(n, samples.n_columns)
+
+
 def _refuse_too_few_samples(evidence: Evidence) -> None:
     """Refuse N <= K samples, of which readouts can express any function exactly."""
     if evidence.n_samples <= evidence.rank:
-        raise DataError(
-            f"x has {evidence.n_samples} samples for {evidence.maximum} readouts: with N <= K "
-            "every function is fitted exactly and every capacity is 1; take at least 4 K = "
-            f"{4 * evidence.maximum} samples, or use fewer readouts."
-        )
+        raise _too_few_samples(evidence.n_samples, evidence.maximum)
+
+
+def _too_few_samples(n_samples: int, n_columns: int) -> DataError:
+    return DataError(
+        f"x has {n_samples} samples for {n_columns} readouts: with N <= K every function is fitted "
+        f"exactly and every capacity is 1; take at least 4 K = {4 * n_columns} samples, or use "
+        "fewer readouts."
+    )
 
 
 def conclude(

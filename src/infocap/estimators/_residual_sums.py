@@ -22,7 +22,7 @@ from ..basis import ProductBasis
 from ..kernels import AddableSums, rows_at
 from ..samples import Samples
 from ..typing import Integers
-from ._fit import MIN_SAMPLE_MARGIN, NO_FIT, Fit, HalfFit, Piece, iterate_pieces
+from ._fit import MIN_SAMPLE_MARGIN, NO_FIT, Fit, HalfFit, Metric, Piece, iterate_pieces
 
 # Least margin 1 - leverage, relative to its mean, by which a residual is divided: a few corner
 # points of the inputs would dominate every sum otherwise.
@@ -36,6 +36,8 @@ MIN_RELATIVE_MARGIN_FOR_ERRORS = 0.02
 NUMBERS_PER_TILE = 16_000
 # Functions of a tile at least, so that a tile is still multiplied at full speed.
 MIN_FUNCTIONS_PER_TILE = 8
+# In place of a group's number, for sums over the samples of all groups.
+ALL_GROUPS = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,25 +46,29 @@ class ResidualSums(AddableSums):
 
     A sample has the whitened readouts z, of which the fit predicts f; the residual is e = z - f.
 
-    N² times the bias of a capacity is a polynomial in W: `bias_constant` - 2 `bias_linear` +
-    W `bias_quadratic` W'. In its coefficients a = |e|² / (1 - h) with h = |e|²/N stands for |e|²
-    (see `_sum_rows`). Functions that are not controls have W = 0, so they need only the first of
-    these coefficients.
+    The bias is N² times that of a capacity. Functions that are not controls have W = 0, so they
+    need no more than a y², where a stands for |e|² (see `_sum_rows`).
     """
 
     count: int
     phi_e: Any  # phi e', (controls, rank)
     y_e: Any  # y e', (functions of `SecondPassJob.basis`, rank); empty without that basis
-    gram: Any  # z z' - f f' = z e' + e z' - e e', (rank, rank)
-    e_e: Any  # e e', (rank, rank)
-    # |f|² w w' with w = G^-1/2 e, (rank, rank). All others are not whitened.
-    f2_white_e_e: Any
-    bias_constant: Any  # a y², of the same functions as `y_e`; without, of the reported controls
-    bias_linear: Any  # y (a z + (e·f) e)·W, (reported controls,)
-    bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
+    # Half of the sum of z z' - f f' = z e' + e z' - e e': it and its transpose add up to that sum,
+    # (rank, rank).
+    half_gram: Any
+    bias: Any  # |e rho - f (e·W)|² of the reported controls, (reported controls,)
+    bias_without_weights: Any  # a y² of the functions of the job's basis, (terms,)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
     # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
     powers: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SquareSums(AddableSums):
+    """Sums of products of residuals over the samples of all groups, (rank, rank) each."""
+
+    e_e: Any  # e e'
+    f2_e_e: Any  # |f|² e e'
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +84,7 @@ class SecondPassJob:
     # The constant, with which every basis begins, and all reported functions. None if all of these
     # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
-    whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
+    metric: Metric  # G^-1 of the first estimate
     group_edges: Integers  # rows where groups begin, half of them in each half of the samples
 
 
@@ -91,25 +97,30 @@ class _ResidualRows:
     y: Any  # functions of the job's basis, (terms, rows); empty without that basis
     z: Any  # whitened readouts, (rows, rank)
     e: Any  # residuals in a fit without each row, (rows, rank)
-    e_for_errors: Any  # the same with smaller margins, for error bars
+    e_for_errors: Any  # the same with smaller margins, for error bars; mostly the same array
 
     def slice_rows(self, start: int, stop: int) -> _ResidualRows:
         """Return the rows `start` to `stop` of these."""
+        e = self.e[start:stop, :]
+        differs = self.e_for_errors is not self.e
         return _ResidualRows(
             phi=self.phi[:, start:stop],
             reported_controls=self.reported_controls[:, start:stop],
             y=self.y[:, start:stop],
             z=self.z[start:stop, :],
-            e=self.e[start:stop, :],
-            e_for_errors=self.e_for_errors[start:stop, :],
+            e=e,
+            e_for_errors=self.e_for_errors[start:stop, :] if differs else e,
         )
 
 
 def residual_sums(
     samples: Samples, start: int, stop: int, *, job: SecondPassJob, **whitener: Any
-) -> dict[int, ResidualSums]:
-    """Return the sums over some rows, by the number of their group."""
-    sums = dict[int, ResidualSums]()
+) -> dict[int, Any]:
+    """Return the `ResidualSums` of some rows, by the number of their group.
+
+    Their `SquareSums` are under the number `ALL_GROUPS`.
+    """
+    sums = dict[int, Any]()
     edges = job.group_edges - samples.first_row
     middle = len(edges) // 2
     controls = job.fit.controls
@@ -123,10 +134,15 @@ def residual_sums(
         for piece in iterate_pieces(samples, first, last, controls, n_arrays=n_arrays, **whitener):
             rows = _rows_of(piece, samples, half, job)
             for group, begin, end in _groups_of(piece, edges):
-                sums_of_rows = _sum_rows(rows.slice_rows(begin, end), job, samples.n_total)
-                if group in sums:
-                    sums_of_rows = sums[group].absorb(sums_of_rows)
-                sums[group] = sums_of_rows
+                for number, sums_of_rows in zip(
+                    (group, ALL_GROUPS),
+                    _sum_rows(rows.slice_rows(begin, end), job, samples.n_total),
+                    strict=True,
+                ):
+                    if number in sums:
+                        sums[number] = sums[number].absorb(sums_of_rows)
+                    else:
+                        sums[number] = sums_of_rows
     return sums
 
 
@@ -143,17 +159,26 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
     z = piece.z
     xp = array_namespace(z)
     residual = z - phi.T @ half.coefficients
-    e = residual @ half.projections[NO_FIT]
-    e_for_errors = e
-    for number in sorted(half.projections.keys() - {NO_FIT}):
+    # By what the part of a residual along the directions of each fit is divided.
+    margins = {}
+    margins_for_errors = {}
+    is_clipped = False
+    for number in half.used_numbers:
+        if number == NO_FIT:
+            margins[number] = margins_for_errors[number] = xp.ones_like(z[:, 0])
+            continue
         candidate = job.fit.candidates[number]
-        residual_of_candidate = residual @ half.projections[number]
-        margin = candidate.fit.margin(phi)[:, None]
+        margin = candidate.fit.margin(phi)
         min_margin = MIN_RELATIVE_MARGIN * candidate.mean_margin
         min_margin_for_errors = MIN_RELATIVE_MARGIN_FOR_ERRORS * candidate.mean_margin
-        e = e + residual_of_candidate / xp.clip(margin, min_margin, None)
-        e_for_errors = e_for_errors + residual_of_candidate / xp.clip(
-            margin, min_margin_for_errors, None
+        margins[number] = xp.clip(margin, min_margin, None)
+        margins_for_errors[number] = xp.clip(margin, min_margin_for_errors, None)
+        is_clipped = is_clipped or bool(xp.any(margin < min_margin))
+    e = half.scale(residual, {number: 1 / margin for number, margin in margins.items()})
+    e_for_errors = e
+    if is_clipped:
+        e_for_errors = half.scale(
+            residual, {number: 1 / margin for number, margin in margins_for_errors.items()}
         )
 
     if job.basis is None:
@@ -170,75 +195,83 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
     )
 
 
-def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> ResidualSums:
+def _sum_rows(
+    rows: _ResidualRows, job: SecondPassJob, n_total: int
+) -> tuple[ResidualSums, SquareSums]:
     """Return the sums over a few rows of one group."""
     z = rows.z
     e = rows.e
     f = z - e  # what the fit predicts of z
     xp = array_namespace(z)
-    white_e = e @ job.whitening
-    white_f = f @ job.whitening
-    white_e_for_errors = rows.e_for_errors @ job.whitening
-    e_power = xp.vecdot(white_e, white_e)
-    e_dot_f = xp.vecdot(white_e, white_f)
-    f_power = xp.vecdot(white_f, white_f)
+    # Components along the directions in which G differs from 1.
+    e_along = e @ job.metric.directions
+    f_along = z @ job.metric.directions - e_along
+    weighted_e_along = e_along * job.metric.weights
+    e_power = xp.vecdot(e, e) - xp.vecdot(weighted_e_along, e_along)
+    e_dot_f = xp.vecdot(e, f) - xp.vecdot(weighted_e_along, f_along)
+    f_power = xp.vecdot(f, f) - xp.vecdot(f_along * job.metric.weights, f_along)
     z_power = xp.vecdot(z, z)
-    e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
+    e_power_for_errors = e_power
+    if rows.e_for_errors is not e:
+        e_power_for_errors = job.metric.power(rows.e_for_errors)
     powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
 
     # W comes from all samples, this one included, so rho = y - z·W is too small, as a residual of
     # least squares is: with W of the other samples it would be rho / (1 - h), with h = |e|²/N, and
     # the mean of rho² is 1 - h times that of the noise. So |e|² rho² is divided by 1 - h once.
     a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
-    e_times_e_dot_f = e_dot_f[:, None] * e
-    # The vector a z + (e·f) e of each row: its product with y and W gives `bias_linear`.
-    linear_vector = a[:, None] * z + e_times_e_dot_f
-    z_e = z.T @ e
-    e_e = e.T @ e
-    return ResidualSums(
+    bias, influence = _sum_controls(rows, job.weights_of_z, a, e_dot_f, f_power)
+    sums = ResidualSums(
         count=z.shape[0],
         phi_e=multiply_tall(rows.phi, e),
         y_e=multiply_tall(rows.y, e),
-        gram=z_e + z_e.T - e_e,
-        e_e=e_e,
-        f2_white_e_e=(white_e * f_power[:, None]).T @ white_e,
-        bias_constant=_sum_bias_constant(rows, a),
-        bias_linear=xp.vecdot(
-            multiply_tall(rows.reported_controls, linear_vector), job.weights_of_z
-        ),
-        bias_quadratic=z.T @ (linear_vector + e_times_e_dot_f) + (f_power[:, None] * e).T @ e,
-        influence=_sum_influence(rows, job.weights_of_z),
+        half_gram=(z - e / 2).T @ e,
+        bias=bias,
+        bias_without_weights=_sum_squares(rows.y, a),
+        influence=influence,
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
+    scaled_e = e * xp.sqrt(f_power)[:, None]
+    return sums, SquareSums(e_e=e.T @ e, f2_e_e=scaled_e.T @ scaled_e)
 
 
-def _sum_bias_constant(rows: _ResidualRows, a: Any) -> Any:
-    """Return the sum of a y² of every function of the job's basis, or of the reported controls."""
-    y = rows.y if rows.y.shape[0] else rows.reported_controls
+def _sum_squares(y: Any, a: Any) -> Any:
+    """Return the sum of a y² of every function."""
     sums = [y[tile, :] ** 2 @ a for tile in _tiles_of_functions(y)]
     return array_namespace(y).concat(sums)
 
 
-def _sum_influence(rows: _ResidualRows, weights_of_z: Any) -> Any:
-    """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls).
+def _sum_controls(
+    rows: _ResidualRows, weights_of_z: Any, a: Any, e_dot_f: Any, f_power: Any
+) -> tuple[Any, Any]:
+    """Return the bias of the reported controls, and sums of powers of the influence.
 
-    Here rho = y - z·W is what the readouts leave of the function y.
+    The bias is the sum of |e rho - f (e·W)|², (reported controls,), with a in place of |e|², and
+    rho = y - z·W is what the readouts leave of the function y. The influence (e·W)(2 rho + e·W) has
+    the shape (3, reported controls).
     """
     xp = array_namespace(rows.z)
-    # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
-    twice_e = 2 * rows.e_for_errors.T
-    half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
-    sums = []
+    differs = rows.e_for_errors is not rows.e
+    biases = []
+    influences = []
     for tile in _tiles_of_functions(rows.reported_controls):
         tile_weights = weights_of_z[tile, :]
-        influence = tile_weights @ half_e_minus_z + rows.reported_controls[tile, :]
-        influence *= tile_weights @ twice_e
+        rho = rows.reported_controls[tile, :] - tile_weights @ rows.z.T
+        e_w = tile_weights @ rows.e.T
+        rho_e_w = rho * e_w
+        e_w_2 = e_w * e_w
+        biases.append((rho * rho) @ a - 2 * (rho_e_w @ e_dot_f) + e_w_2 @ f_power)
+        if differs:
+            e_w = tile_weights @ rows.e_for_errors.T
+            rho_e_w = rho * e_w
+            e_w_2 = e_w * e_w
+        influence = 2 * rho_e_w + e_w_2
         square = influence * influence
         first = xp.sum(influence, axis=1)
         second = xp.sum(square, axis=1)
         fourth = xp.vecdot(square, square)
-        sums.append(xp.stack([first, second, fourth]))
-    return xp.concat(sums, axis=1)
+        influences.append(xp.stack([first, second, fourth]))
+    return xp.concat(biases), xp.concat(influences, axis=1)
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

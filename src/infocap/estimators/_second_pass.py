@@ -26,18 +26,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, to_numpy
+from .._arrays import (
+    array_namespace,
+    cholesky,
+    is_on_device,
+    solve_triangle,
+    to_library_of,
+    to_numpy,
+)
+from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
-from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at
+from ..kernels import SMALLEST_DIVISOR, AddableSums, absorb_groups, add_groups, rows_at
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import NO_FIT, Fit, whitening_from_gram
-from ._residual_sums import ResidualSums, SecondPassJob, residual_sums
+from ._fit import NO_FIT, Fit, Metric, whitening_from_gram
+from ._residual_sums import (
+    ALL_GROUPS,
+    ResidualSums,
+    SecondPassJob,
+    SquareSums,
+    residual_sums,
+)
 
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's
 # factor from n = 3 on.
@@ -105,13 +118,30 @@ def _pass_for_functions(
     functions: slice, evidence: Evidence, fit: Fit, group_edges: Integers
 ) -> PassResults:
     """Make the second pass for some functions, and conclude from its sums."""
-    n = evidence.n_samples
     reported = _reported_functions(functions, evidence, fit)
     sum_residuals = partial(residual_sums, job=reported.job(fit, group_edges), **evidence.whitener)
-    by_group = evidence.engine.fold(evidence.samples, sum_residuals, add_groups)
-    groups = [reported.sums_of(by_group[number]) for number in sorted(by_group)]
-    middle = len(group_edges) // 2  # the groups before it are the first half of the samples
-    sums_of_halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
+    merge = absorb_groups if evidence.engine.merges_here else add_groups
+    by_group = evidence.engine.fold(evidence.samples, sum_residuals, merge)
+    with cores_for_matrices(evidence.rank):
+        return _conclude(by_group, reported, evidence, fit, len(group_edges) // 2)
+
+
+def _conclude(
+    by_group: dict[int, Any],
+    reported: _ReportedFunctions,
+    evidence: Evidence,
+    fit: Fit,
+    middle: int,
+) -> PassResults:
+    """Return estimates and errors from the sums by groups.
+
+    The groups before the one with the number `middle` are the first half of the samples.
+    """
+    n = evidence.n_samples
+    squares: SquareSums = by_group.pop(ALL_GROUPS)
+    map_groups = map if evidence.samples.x.on_device else parallel_map
+    groups = list(map_groups(reported.sums_of, [by_group.pop(n) for n in sorted(by_group)]))
+    sums_of_halves = [_sum_groups(groups[:middle]), _sum_groups(groups[middle:])]
     whole = sums_of_halves[0] + sums_of_halves[1]
 
     # Coefficients and Gram matrix are E[y f] and E[f f'], which are known, plus means over samples
@@ -125,9 +155,9 @@ def _pass_for_functions(
     c = known_c + whole.y_e / n
     gram = known_gram + whole.gram / n
     whitening, smallest_eigenvalue = whitening_from_gram(gram)
-    residual_covariance = to_numpy(whitening.T @ whole.e_e @ whitening / n)
+    residual_covariance = to_numpy(whitening.T @ squares.e_e @ whitening / n)
 
-    bias = _bias(whole, reported.first_whitening, n)
+    bias = _bias(whole, squares, reported.first_metric, n)
     variance = _variance(to_numpy(whole.influence), bias, residual_covariance, n)
     if evidence.basis.of_sequences:
         bias, serial_variance = _serial_bias_and_variance(groups, whole, reported)
@@ -174,12 +204,16 @@ class _GroupSums(AddableSums):
     phi_e: Any  # phi e', (controls, rank)
     y_e: Any  # y e', (terms, rank)
     gram: Any  # z z' - f f', (rank, rank)
-    e_e: Any  # e e', (rank, rank)
-    # |f|² w w' with w = G^-1/2 e, (rank, rank). All others are not whitened.
-    f2_white_e_e: Any
     bias: Any  # N² times the bias, (terms,)
     influence: Any  # first, second and fourth powers, (3, terms)
     powers: Any  # as in `ResidualSums`
+
+
+def _sum_groups(groups: list[_GroupSums]) -> _GroupSums:
+    """Return the sums over the samples of some groups."""
+    if len(groups) == 1:
+        return groups[0]
+    return reduce(_GroupSums.absorb, groups[2:], groups[0] + groups[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +222,7 @@ class _ReportedFunctions:
 
     positions: Integers  # among the controls, (terms,); -1: is not a control
     weights_of_z: Any  # W, zero for functions that are not controls, (terms, rank)
-    first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
+    first_metric: Metric  # G^-1 of the first estimate
     basis: ProductBasis | None  # as in `SecondPassJob`
 
     def job(self, fit: Fit, group_edges: Integers) -> SecondPassJob:
@@ -199,7 +233,7 @@ class _ReportedFunctions:
             positions=self.positions[is_control],
             weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
             basis=self.basis,
-            whitening=self.first_whitening,
+            metric=self.first_metric,
             group_edges=group_edges,
         )
 
@@ -207,25 +241,21 @@ class _ReportedFunctions:
         """Return the sums of a group in the order of these functions."""
         is_control = self.positions >= 0
         position_in_sums = np.where(is_control, np.cumsum(is_control) - 1, -1)
+        bias = rows_at(group.bias[:, None], position_in_sums)[:, 0]
         if self.basis is None:
             y_e = rows_at(group.phi_e, self.positions)
-            bias_constant = group.bias_constant
         else:
             # The job's basis begins with the constant, even if that is not one of these functions.
             n_extra = len(self.basis) - len(self.positions)
             y_e = group.y_e[n_extra:, :]
-            bias_constant = group.bias_constant[n_extra:]
-        xp = array_namespace(self.weights_of_z)
-        bias_linear = rows_at(group.bias_linear[:, None], position_in_sums)[:, 0]
-        bias_quadratic = xp.vecdot(self.weights_of_z @ group.bias_quadratic, self.weights_of_z)
+            is_no_control = to_library_of(1.0 * ~is_control, bias)
+            bias = bias + is_no_control * group.bias_without_weights[n_extra:]
         return _GroupSums(
             count=group.count,
             phi_e=group.phi_e,
             y_e=y_e,
-            gram=group.gram,
-            e_e=group.e_e,
-            f2_white_e_e=group.f2_white_e_e,
-            bias=bias_constant + (bias_quadratic - 2 * bias_linear),
+            gram=group.half_gram + group.half_gram.T,
+            bias=bias,
             influence=rows_at(group.influence.T, position_in_sums).T,
             powers=group.powers,
         )
@@ -234,15 +264,14 @@ class _ReportedFunctions:
 def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _ReportedFunctions:
     """Find some of the reported functions among the controls, and their weights of z."""
     positions = fit.positions[functions]
-    first_whitening, _ = whitening_from_gram(fit.first_gram)
     basis = None
     if np.any(positions < 0):
         numbers = np.arange(len(evidence.basis))[functions]
         basis = evidence.basis.subset(np.union1d([0], numbers))
     return _ReportedFunctions(
         positions=positions,
-        weights_of_z=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
-        first_whitening=first_whitening,
+        weights_of_z=fit.first_metric.apply(rows_at(fit.first_c, positions)),
+        first_metric=fit.first_metric,
         basis=basis,
     )
 
@@ -253,21 +282,22 @@ def _without_unused_arrays(fit: Fit) -> Fit:
     They are then not sent to the workers of a cluster.
     """
     first, second = fit.halves
-    used = first.projections.keys() | second.projections.keys()
+    used = {*first.used_numbers, *second.used_numbers}
     candidates: list[Any] = [None] * len(fit.candidates)
     for number in used - {NO_FIT}:
         candidates[number] = fit.candidates[number]
     return replace(fit, candidates=candidates, coefficients=None, first_c=None, phi_phi=None)
 
 
-def _bias(whole: _GroupSums, first_whitening: Any, n: int) -> Floats:
+def _bias(whole: _GroupSums, squares: SquareSums, metric: Metric, n: int) -> Floats:
     """Return the bias of every capacity.
 
     The weights W are themselves noisy, which makes the sums too large; this is subtracted.
     """
-    xp = array_namespace(first_whitening)
-    white_e_e = first_whitening.T @ whole.e_e @ first_whitening
-    noise_of_weights = float(xp.sum(whole.f2_white_e_e * white_e_e)) / n**2
+    xp = array_namespace(squares.e_e)
+    # The trace of the product of both matrices, with the metric in between.
+    products = metric.apply(squares.f2_e_e) * metric.apply(squares.e_e).T
+    noise_of_weights = float(xp.sum(products)) / n**2
     return (to_numpy(whole.bias) - noise_of_weights) / n**2
 
 
@@ -305,9 +335,9 @@ def _serial_bias_and_variance(
         # The contribution of the stretch to N dc, and to N dG W, less its share by length.
         excess_of_c = stretch.y_e - fraction * whole.y_e
         excess_of_gram = weights_of_z @ (stretch.gram - fraction * whole.gram)
-        second_order = ((excess_of_c - excess_of_gram) @ reported.first_whitening) ** 2
+        second_order = reported.first_metric.power(excess_of_c - excess_of_gram)
         first_order = xp.sum((2 * excess_of_c - excess_of_gram) * weights_of_z, axis=1)
-        bias = bias + xp.sum(second_order, axis=1)
+        bias = bias + second_order
         variance = variance + first_order**2
     scale = len(stretches) / (len(stretches) - 1) / whole.count**2
     return scale * to_numpy(bias), scale * to_numpy(variance)
@@ -328,36 +358,41 @@ def _scatter_between(
     """Compare groups with each other, and leave out each in turn."""
     xp = array_namespace(c)
     n_groups = len(groups)
-    variance: Any = 0.0
-    covariance: Any = 0.0
-    squares_without = []
-    grams_without = []
-    biases_without = []
+    scaled_excesses = []
     for group in groups:
+        # The contribution of this group less its share by size.
+        excess = group.y_e - group.count / whole.count * whole.y_e
+        scaled_excesses.append(excess * (n_groups / (whole.count * group.count)) ** 0.5)
+    deviations = xp.concat(scaled_excesses) @ whitening
+    variance = xp.sum(xp.reshape(xp.vecdot(deviations, deviations), (n_groups, -1)), axis=0)
+
+    def total_without(group: _GroupSums) -> Any:
+        """Return the sum of capacities: coefficients, Gram matrix, and the bias of squares."""
         fraction = group.count / whole.count
         n_without = whole.count - group.count
-
-        # The contribution of this group less its share by size, then in whitened coordinates.
-        excess = group.y_e - fraction * whole.y_e
-        scale = (n_groups / (whole.count * group.count)) ** 0.5
-        deviation = excess @ (whitening * scale)
-        variance = variance + xp.vecdot(deviation, deviation)
-        covariance = covariance + deviation.T @ deviation
-
-        # The same estimate without this group: coefficients, Gram matrix, and the bias of squares.
+        c_without = c - (group.y_e - fraction * whole.y_e) / n_without
+        gram_without = gram - (group.gram - fraction * whole.gram) / n_without
         # To first order, the noise in the squares differs between groups only by the groups' sizes.
-        c_without = c - excess / n_without
-        squares_without.append(c_without.T @ c_without)
-        grams_without.append(gram - (group.gram - fraction * whole.gram) / n_without)
-        biases_without.append(xp.sum(whole.bias - group.bias) / n_without**2)
-    # The sum of c'G^-1c over all functions is the trace of G^-1 times the sum of c c'.
-    projections = xp.linalg.solve(xp.stack(grams_without), xp.stack(squares_without))
-    totals = xp.linalg.trace(projections) - xp.stack(biases_without)
+        bias_without = (whole.bias - group.bias) / n_without**2
+        return xp.sum(_capacities(c_without, gram_without) - bias_without)
+
+    map_groups = map if is_on_device(c) else parallel_map
     return _GroupScatter(
         variance=to_numpy(variance) / (n_groups - 1),
-        covariance=to_numpy(covariance),
-        jackknife_totals=to_numpy(totals),
+        covariance=to_numpy(deviations.T @ deviations),
+        jackknife_totals=to_numpy(xp.stack(list(map_groups(total_without, groups)))),
     )
+
+
+def _capacities(c: Any, gram: Any) -> Any:
+    """Return c'G^-1c of each function, for c (terms, rank)."""
+    xp = array_namespace(c)
+    if not is_on_device(c):  # A device would have to be asked whether there is a factor.
+        lower = cholesky(gram)
+        if np.isfinite(lower[-1, -1]):
+            return xp.sum(solve_triangle(lower, c.T) ** 2, axis=0)
+    # A poor estimate of G may have negative eigenvalues, and no Cholesky factor.
+    return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,15 +411,17 @@ def _solve_refit(fit: Fit, phi_e_of_halves: list[Any]) -> _Refit:
     first, second = fit.halves
     of_mean_fit = [0.0 * phi_e for phi_e in phi_e_of_halves]
     of_own_half = 0.0 * phi_e_of_halves[0]
-    no_projection = 0.0 * fit.first_gram
-    for number in sorted((first.projections | second.projections).keys() - {NO_FIT}):
+    for number in sorted({*first.used_numbers, *second.used_numbers} - {NO_FIT}):
         ridge = fit.candidates[number].fit
-        projections = [half.projections.get(number, no_projection) for half in fit.halves]
-        mean_projection = first.fraction * projections[0] + second.fraction * projections[1]
         for place, phi_e in enumerate(phi_e_of_halves):  # 0 is the first half
             change = ridge.solve(phi_e)
-            of_mean_fit[place] = of_mean_fit[place] + change @ mean_projection
-            of_own_half = of_own_half + change @ projections[place]
+            for number_of_half, half in enumerate(fit.halves):
+                if number not in half.used_numbers:
+                    continue
+                projected = half.project(change, number)
+                of_mean_fit[place] = of_mean_fit[place] + half.fraction * projected
+                if number_of_half == place:
+                    of_own_half = of_own_half + projected
     return _Refit(of_mean_fit, of_own_half)
 
 

@@ -16,17 +16,25 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._arrays import array_namespace, cholesky, invert_triangle, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    cholesky,
+    invert_triangle,
+    multiply_by_triangle,
+    solve_triangle,
+    to_library_of,
+    to_numpy,
+)
 from ._projection import Summary
 
 # Smallest pivot of unit columns for which a preconditioner is made: the squared condition number
 # then leaves 8 digits, enough for readouts that need to be nearly uncorrelated only.
 MIN_PIVOT_TO_PRECONDITION = 1e-4
-# Condition number whose square costs less than 1e-11 in the capacities.
-MAX_CONDITION_OF_PRODUCTS = 300.0
-# Condition number of some of the rows below which the readouts need no preconditioner: half of what
-# the last step allows, since the other rows differ.
-MAX_CONDITION_WITHOUT_PRECONDITIONER = 150.0
+# Condition number whose square costs less than 1e-11 in the capacities (5e-13 measured at 1400).
+MAX_CONDITION_OF_PRODUCTS = 1000.0
+# Condition number of some of the rows below which the readouts need no preconditioner. It is less
+# than the last step allows, since the other rows differ.
+MAX_CONDITION_WITHOUT_PRECONDITIONER = 800.0
 
 
 def triangle_of_gram(gram: Any) -> Any:
@@ -34,27 +42,42 @@ def triangle_of_gram(gram: Any) -> Any:
 
     It consists of NaN where the Gram matrix is not positive definite to rounding.
     """
-    xp = array_namespace(gram)
     with np.errstate(divide="ignore", invalid="ignore"):
-        norms = xp.sqrt(xp.linalg.diagonal(gram))
-        return cholesky(gram / norms / norms[:, None]).T * norms
+        scaled, norms = _scaled_gram(gram)
+        return cholesky(scaled).T * norms
 
 
-def condition_bound(matrix: Any, inverse: Any) -> Any:
-    """Return a bound on the condition number, too large by a factor of n^(1/4) at most.
+def condition_margin(limit: float, gram: Any, constant: bool = False) -> Any:
+    """Return a number above 0 if x'x shows that the condition number of x is below a limit, or NaN.
 
-    Here n is the number of rows. The eighth power of the largest singular value is at most the sum
-    of the eighth powers of all of them, and that sum takes two matrix products.
+    Columns of x are first scaled to one length. A number is certain; NaN is certain where the
+    condition number is above the limit, and may also come for one above the limit over n^(1/4), for
+    n columns. The largest eigenvalue of the scaled matrix is at most its norm, and the smallest one
+    is larger than a shift if the matrix less that shift has a Cholesky factor.
+
+    With `constant` the first column is the constant, and the other columns count as centred, since
+    a factorisation begins with that. The square of the limit is then divided by how many times
+    centring makes the square of a column smaller, because its digits are lost.
     """
-    xp = array_namespace(matrix)
-    # An overflow makes the bound infinite, which is what it should then be.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return (_sum_of_eighth_powers(xp, matrix) * _sum_of_eighth_powers(xp, inverse)) ** 0.125
+    xp = array_namespace(gram)
+    squared_limit: Any = limit**2
+    with np.errstate(all="ignore"):
+        if constant:
+            power = xp.linalg.diagonal(gram)[1:]
+            column = gram[1:, :1]
+            gram = gram[1:, 1:] - column @ column.T / gram[0, 0]
+            squared_limit = squared_limit * xp.min(xp.linalg.diagonal(gram) / power)
+        scaled, _ = _scaled_gram(gram)
+        shift = xp.sqrt(xp.sum(scaled**2)) / squared_limit
+        identity = to_library_of(np.eye(gram.shape[0]), gram)
+        return cholesky(scaled - shift * identity)[-1, -1]
 
 
-def _sum_of_eighth_powers(xp: Any, matrix: Any) -> Any:
-    gram = matrix.T @ matrix
-    return xp.sum((gram @ gram) ** 2)
+def _scaled_gram(gram: Any) -> tuple[Any, Any]:
+    """Return x'x for columns of x that are scaled to length 1, and their lengths."""
+    xp = array_namespace(gram)
+    norms = xp.sqrt(xp.linalg.diagonal(gram))
+    return gram / norms / norms[:, None], norms
 
 
 class Preconditioner(NamedTuple):
@@ -67,23 +90,24 @@ class Preconditioner(NamedTuple):
     triangle: Any
 
 
-def preconditioner_from_triangle(triangle: Any) -> Preconditioner | None:
-    """Return the preconditioner that makes readouts with this triangle orthonormal.
+def preconditioner_from_gram(gram: Any, constant: bool) -> Preconditioner | None:
+    """Return the preconditioner that makes readouts with the Gram matrix x'x orthonormal.
 
-    Return None where some readouts are nearly dependent.
+    With `constant` the first of them is the constant. Return None where some readouts are nearly
+    dependent.
     """
-    xp = array_namespace(triangle)
-    norms = xp.sqrt(xp.sum(triangle**2, axis=0))
-    scaled = triangle / xp.where(norms > 0, norms, xp.ones_like(norms))
-    inverse = invert_triangle(scaled)
-    smallest_pivot = xp.min(xp.abs(xp.linalg.diagonal(scaled)))
-    pivot_and_condition = xp.stack([smallest_pivot, condition_bound(scaled, inverse)])
-    pivot, condition = to_numpy(pivot_and_condition).tolist()  # one transfer from a device
-    if not pivot > MIN_PIVOT_TO_PRECONDITION:  # false for NaN, too
+    xp = array_namespace(gram)
+    triangle = triangle_of_gram(gram)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pivots = xp.linalg.diagonal(triangle) / xp.sqrt(xp.linalg.diagonal(gram))
+    margin = condition_margin(MAX_CONDITION_WITHOUT_PRECONDITIONER, gram, constant)
+    pivot_and_margin = xp.stack([xp.min(pivots), margin])
+    smallest_pivot, margin = to_numpy(pivot_and_margin).tolist()  # one transfer from a device
+    if not smallest_pivot > MIN_PIVOT_TO_PRECONDITION:  # false for NaN, too
         return None
-    if condition < MAX_CONDITION_WITHOUT_PRECONDITIONER:
+    if margin > 0:
         return Preconditioner(None, None)
-    return Preconditioner(inverse / norms[:, None], triangle)
+    return Preconditioner(invert_triangle(triangle), triangle)
 
 
 class AddableSums:
@@ -110,6 +134,13 @@ def add_groups(first: dict[int, Any], second: dict[int, Any]) -> dict[int, Any]:
     return total
 
 
+def absorb_groups(first: dict[int, Any], second: dict[int, Any]) -> dict[int, Any]:
+    """Do the same as `add_groups`, in the arrays of the first sums."""
+    for group, sums in second.items():
+        first[group] = first[group].absorb(sums) if group in first else sums
+    return first
+
+
 @dataclass(frozen=True, eq=False)
 class Moments(AddableSums):
     """Sums of products over some samples, of readouts z = x t with a preconditioner t."""
@@ -119,25 +150,29 @@ class Moments(AddableSums):
     n_samples: int
 
     def summary(self, preconditioner: Preconditioner, constant: bool) -> tuple[Summary, Any]:
-        """Return the summary of these samples, and a bound on the condition number of z.
+        """Return the summary of these samples, and a number above 0 if it has enough digits.
 
-        Where the bound is not below `MAX_CONDITION_OF_PRODUCTS`, sums of products have lost too
-        many digits. The bound stays on the device, because fetching it would wait for the sums.
+        Sums of products may have lost too many digits where the condition number of z is not below
+        `MAX_CONDITION_OF_PRODUCTS`; the number is then NaN. It stays on the device, because
+        fetching it would wait for the sums.
         """
-        xp = array_namespace(self.gram)
         triangle = triangle_of_gram(self.gram)
-        inverse = invert_triangle(triangle)
-        norms = xp.sqrt(xp.sum(triangle**2, axis=0))
-        bound = condition_bound(triangle / norms, inverse * norms[:, None])
-        projection = (self.projection @ to_library_of(inverse, self.projection)).T
-        if preconditioner.matrix is not None:
-            triangle = triangle @ preconditioner.triangle
-            inverse = preconditioner.matrix @ inverse
+        margin = condition_margin(MAX_CONDITION_OF_PRODUCTS, self.gram, constant)
+        lower = to_library_of(triangle.T, self.projection)
+        projection = solve_triangle(lower, self.projection.T)
+
+        def invert() -> Any:
+            inverse = invert_triangle(triangle)
+            if preconditioner.matrix is None:
+                return inverse
+            return multiply_by_triangle(preconditioner.matrix, inverse)
+
         summary = Summary(
-            triangle=triangle,
+            left_triangle=triangle,
+            right_triangle=preconditioner.triangle,
             projection=projection,
             n_samples=self.n_samples,
             constant=constant,
-            inverse=inverse,
+            invert=invert,
         )
-        return summary, bound
+        return summary, margin

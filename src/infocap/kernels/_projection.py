@@ -7,13 +7,21 @@ summaries combine into that of all their samples, and it does not matter how sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, invert_triangle, is_on_host, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    invert_triangle,
+    is_on_host,
+    multiply_by_triangle,
+    to_library_of,
+    to_numpy,
+)
 from ..typing import Floats
 
 # Singular values of the scaled readouts below this share of the largest are rounding. A coarser
@@ -32,11 +40,25 @@ class Summary:
     the triangle.
     """
 
-    triangle: Any  # (readouts, readouts), on the host unless its inverse is known
+    left_triangle: Any  # (readouts, readouts), on the host unless `invert` is there
     projection: Any  # q'y, (readouts, terms), where the data are
     n_samples: int
     constant: bool = False
-    inverse: Any = None  # of the triangle, where it is known and accurate
+    right_triangle: Any = None  # the triangle is its product with the left one; None: 1
+    invert: Callable[[], Any] | None = None  # computes the triangle's inverse, if that is accurate
+
+    @cached_property
+    def triangle(self) -> Any:
+        """The upper triangle r of x = q r, (readouts, readouts)."""
+        if self.right_triangle is None:
+            return self.left_triangle
+        return multiply_by_triangle(self.left_triangle, self.right_triangle)
+
+    @property
+    def constant_row(self) -> Any:
+        """The first row of the triangle, (readouts,)."""
+        row = self.left_triangle[0, :]
+        return row if self.right_triangle is None else row @ self.right_triangle
 
 
 def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
@@ -80,10 +102,18 @@ class Span:
     """
 
     directions: Floats | None  # orthonormal, in terms of q, (readouts, rank); None: q itself
-    # Turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones, each with the sum
-    # of squares 1 over the samples, (readouts, rank); it may be on a device.
-    whitening: Any
+    rank: int
     mean: Floats  # of the readouts, (readouts,)
+    compute_whitening: Callable[[], Any]
+
+    @cached_property
+    def whitening(self) -> Any:
+        """What turns readouts, after `mean` is subtracted, into `rank` uncorrelated ones.
+
+        Each of these has the sum of squares 1 over the samples. The shape is (readouts, rank), and
+        the matrix may be on a device.
+        """
+        return self.compute_whitening()
 
 
 def span(summary: Summary) -> Span:
@@ -92,15 +122,17 @@ def span(summary: Summary) -> Span:
     In this order no unit, offset or mixing of the readouts changes the rank. With the constant
     readout first, the triangle without its first row is that of the centred readouts.
     """
-    triangle = summary.triangle
     n_constant = int(summary.constant)
-    centred = triangle[n_constant:, n_constant:]
-    mean = np.zeros(centred.shape[1])
+    mean = np.zeros(summary.left_triangle.shape[1] - n_constant)
     if summary.constant:
-        mean = to_numpy(triangle[0, 1:] / triangle[0, 0])
-    if summary.inverse is not None:
-        return Span(None, summary.inverse[n_constant:, n_constant:], mean)
+        row = summary.constant_row
+        mean = to_numpy(row[1:] / row[0])
+    invert = summary.invert
+    if invert is not None:
+        return Span(None, len(mean), mean, lambda: invert()[n_constant:, n_constant:])
 
+    triangle = summary.triangle
+    centred = triangle[n_constant:, n_constant:]
     # What centring leaves of a constant column is rounding, not a direction.
     norms = np.sqrt(np.sum(centred**2, axis=0))
     norms_before_centring = np.sqrt(np.sum(triangle[:, n_constant:] ** 2, axis=0))
@@ -110,11 +142,15 @@ def span(summary: Summary) -> Span:
 
     inverse = _inverse_of_clear_triangle(scaled)
     if inverse is not None:
-        return Span(None, inverse / norms[:, None], mean)
+        return _known_span(None, inverse / norms[:, None], mean)
     directions, singular_values, right_vectors = np.linalg.svd(scaled, full_matrices=False)
     rank = _numerical_rank(singular_values)
     whitening = right_vectors[:rank].T / singular_values[:rank] / norms[:, None]
-    return Span(directions[:, :rank], whitening, mean)
+    return _known_span(directions[:, :rank], whitening, mean)
+
+
+def _known_span(directions: Floats | None, whitening: Floats, mean: Floats) -> Span:
+    return Span(directions, whitening.shape[1], mean, lambda: whitening)
 
 
 def _inverse_of_clear_triangle(scaled: Floats) -> Floats | None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, cholesky, solve_triangle, take_rows, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    cholesky,
+    is_on_host,
+    solve_triangle,
+    take_rows,
+    to_library_of,
+    to_numpy,
+)
+from .._threads import parallel_map
 from ..typing import Floats, Integers
 
 # Fraction of a control's square that must be independent of the controls before it; less is
@@ -46,10 +55,10 @@ class Ridge:
     @classmethod
     def fits(
         cls, phi_phi: Any, phi_z: Any, used: Integers, penalties: Iterable[Floats], n_signs: int
-    ) -> Iterator[Ridge]:
-        """Yield a fit for each penalty, from sums over samples.
+    ) -> list[Ridge]:
+        """Return a fit for each penalty, from sums over samples.
 
-        Nothing is yielded for a penalty with which the controls are not independent.
+        There is none for a penalty with which the controls are not independent.
 
         Parameters
         ----------
@@ -75,24 +84,28 @@ class Ridge:
         power = to_numpy(xp.linalg.diagonal(gram))
         generator = np.random.default_rng(0)
         signs = generator.choice([-1.0, 1.0], (len(used), n_signs)) / np.sqrt(n_signs)
-        for penalty in penalties:
+        signs = to_library_of(signs, gram)
+
+        def fit(penalty: Floats) -> Ridge | None:
             factor = cholesky(gram, penalty)
             pivots = to_numpy(xp.linalg.diagonal(factor))
             is_independent = np.min(pivots**2 / (power + penalty)) > MIN_INDEPENDENT_FRACTION
             if not is_independent:
-                continue
-            right_and_signs = xp.concat(
-                [solve_triangle(factor, right), to_library_of(signs, gram)], axis=1
-            )
+                return None
+            right_and_signs = xp.concat([solve_triangle(factor, right), signs], axis=1)
             solution = rows_at(solve_triangle(factor, right_and_signs, transposed=True), position)
             n_readouts = right.shape[1]
-            yield cls(
+            return cls(
                 used=used,
                 position=position,
                 factor=factor,
                 coefficients=solution[:, :n_readouts],
                 sign_vectors=solution[:, n_readouts:],
             )
+
+        map_penalties = parallel_map if is_on_host(gram) else map
+        fits = map_penalties(fit, list(penalties))
+        return [ridge for ridge in fits if ridge is not None]
 
     def margin(self, phi: Any) -> Any:
         """Return 1 - h of samples with values phi of the controls, (controls, samples)."""

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .._arrays import array_namespace, fourier_module, is_on_host, to_library_of
+from .._processes import map_on_helpers
 from .._threads import all_cores, parallel_map
 from ..errors import DataError, ParameterError
 from ..typing import Floats
@@ -36,6 +37,12 @@ MAX_SAMPLES_PER_BLOCK = 4 * SAMPLES_PER_STREAM
 # Python's interpreter lock.
 MAX_THREADS = 8
 MAX_THREADS_WITH_SHORT_STEPS = 4
+# About the seconds of a sample on one core, and how much longer they are with strong pulses, for
+# each unit of the squared nonlinear phase.
+SECONDS_PER_SAMPLE = 6e-5
+SHARE_PER_SQUARED_PHASE = 0.1
+# Tasks below which helper processes do not share the work better than threads.
+MIN_TASKS_FOR_HELPERS = 4
 # Random streams whose samples a graphics card propagates together: a step takes there the time of
 # its launches, however many pulses take it.
 STREAMS_PER_BLOCK_ON_DEVICE = 128
@@ -82,6 +89,8 @@ class FibreSystem:
     >>> round(system.nonlinear_phase, 3)
     0.649
     """
+
+    is_simulation: ClassVar[bool] = True  # Several points of a sweep may be computed at a time.
 
     power_dbm: float = None  # type: ignore[assignment]
     length_m: float = None  # type: ignore[assignment]
@@ -242,7 +251,9 @@ class FibreSystem:
 
         starts = range(0, u.shape[0], block_size)
         if is_on_host(u):
-            blocks = parallel_map(propagate, starts)
+            blocks = self._blocks_of_helpers(u, lengths_m, seed, pulses)
+            if blocks is None:
+                blocks = parallel_map(propagate, starts)
         else:
             blocks = [propagate(start) for start in starts]
         xp = array_namespace(u)
@@ -251,6 +262,40 @@ class FibreSystem:
             return readouts
         n_lengths = len(lengths_m)
         return [readouts[k : k + n_lengths] for k in range(0, len(readouts), n_lengths)]
+
+    def _blocks_of_helpers(
+        self, u: Any, lengths_m: Sequence[float], seed: Any, pulses: Sequence[Pulse]
+    ) -> list[list[Any]] | None:
+        """Return the readouts of each random stream's samples, from helper processes.
+
+        None where there are no helpers, because the work is too little.
+        """
+        starts = range(0, len(u), SAMPLES_PER_STREAM)
+        # The strongest pulses take longest. They go first, so that no helper is left with one.
+        order = sorted(range(len(pulses)), key=lambda number: -pulses[number].peak_power_w)
+        tasks = [(number, start) for number in order for start in starts]
+        seconds = 0.0
+        for pulse in pulses:
+            phase = pulse.peak_power_w / self.peak_power_w * self.nonlinear_phase
+            seconds += len(u) * SECONDS_PER_SAMPLE * (1 + SHARE_PER_SQUARED_PHASE * phase**2)
+        if len(tasks) < MIN_TASKS_FOR_HELPERS:
+            return None
+        arguments = [
+            (u[start : start + SAMPLES_PER_STREAM], start, pulses[number])
+            for number, start in tasks
+        ]
+        work = partial(_readouts_of_stream, self, lengths_m, seed)
+        readouts = map_on_helpers(work, arguments, seconds)
+        if readouts is None:
+            return None
+        of_task = dict(zip(tasks, readouts, strict=True))
+        blocks = []
+        for start in starts:
+            block = []
+            for number in range(len(pulses)):
+                block += of_task[number, start]
+            blocks.append(block)
+        return blocks
 
     def _block_size_on_host(self, n_samples: int, pulses: Sequence[Pulse]) -> int:
         """Return how many samples are propagated together: an equal share for each thread.
@@ -391,6 +436,18 @@ class FibreSystem:
         if np.isnan(largest) or largest > 1 + INPUT_ROUNDING:
             raise DataError(f"u reaches {largest:g}; the encoder takes inputs between -1 and 1.")
         return xp.astype(u, xp.float64)
+
+
+def _readouts_of_stream(
+    system: FibreSystem,
+    lengths_m: Sequence[float],
+    seed: Any,
+    task: tuple[Floats, int, Pulse],
+) -> list[Any]:
+    """Return the readouts after each length of the samples of one random stream."""
+    u, start, pulse = task
+    noise = partial(_draw_noise, seed, start, len(u))
+    return system._readouts_of_block(u, lengths_m, noise, [pulse])
 
 
 def _draw_noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:

@@ -157,6 +157,11 @@ class Engine:
                 count_rows(task.n_rows)
         return outcomes
 
+    @property
+    def merges_here(self) -> bool:
+        """Whether outcomes are merged in this process: a merge may then change its arguments."""
+        return not is_dask_client(self.executor)
+
     # On the threads of this process.
 
     def _tasks_of_threads(

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import array_namespace, is_on_host, to_library_of, to_numpy
+from .._arrays import (
+    array_namespace,
+    is_on_host,
+    multiply_by_triangle,
+    to_library_of,
+    to_numpy,
+)
 from .._validation import require_one_of
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
@@ -322,27 +328,42 @@ class Samples:
         return to_library_of(u, self.x.read(0, 1)) if self.x.on_device else to_numpy(u)
 
     def readouts(
-        self, start: int, stop: int, mean: Floats | float = 0.0, whitening: Floats | None = None
+        self,
+        start: int,
+        stop: int,
+        mean: Floats | float = 0.0,
+        whitening: Floats | None = None,
+        is_triangular: bool = False,
     ) -> Any:
         """Return prepared readouts of the rows `start` to `stop`, times the roots of weights.
 
         The shape is (samples, n_columns), the constant first. With `whitening` the others are
-        multiplied by that matrix after `mean` is subtracted, and the shape is (samples, rank).
+        multiplied by that matrix after `mean` is subtracted, and the shape is (samples, rank); the
+        matrix may be an upper triangle.
         """
         block = self.x.read(start, stop)
-        if whitening is None and is_on_host(block):
+        if is_on_host(block):
             # The result is computed in place: this is where the time of a small job goes.
-            out = np.empty((len(block), self.n_columns))
+            n_columns = self.n_columns
+            if whitening is not None:
+                n_columns = self.constant + whitening.shape[1]
+            out = np.empty((len(block), n_columns))
             out[:, : self.constant] = 1.0
-            self.prepare(block, mean, out=out[:, self.constant :])
+            readouts = out[:, self.constant :]
+            if whitening is None:
+                self.prepare(block, mean, out=readouts)
+            elif is_triangular:
+                multiply_by_triangle(self.prepare(block, mean), whitening, out=readouts)
+            else:
+                np.matmul(self.prepare(block, mean), whitening, out=readouts)
             return self.apply_weights(out, start)
-        out = self.prepare(block, mean)
+        readouts = self.prepare(block, mean)
         if whitening is not None:
-            out = out @ to_library_of(whitening, out)
+            readouts = readouts @ to_library_of(whitening, readouts)
         if self.constant:
             xp = array_namespace(block)
-            out = xp.concat([xp.ones_like(out[:, :1]), out], axis=1)
-        return self.apply_weights(out, start)
+            readouts = xp.concat([xp.ones_like(readouts[:, :1]), readouts], axis=1)
+        return self.apply_weights(readouts, start)
 
     def prepare(self, block: Any, mean: Floats | float = 0.0, out: Floats | None = None) -> Any:
         """Return rows of the table of readouts as ``scale * (x - shift)``, channels in use only.

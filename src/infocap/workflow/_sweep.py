@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 from .._arrays import axis_values
 from .._files import write_whole
 from .._formatting import with_error
+from .._processes import HelperError, helpers_for
 from .._validation import (
     answers_unknown_parameters,
     require_boolean,
@@ -54,6 +56,9 @@ RESERVED_NAMES = {
     *COLUMNS_PER_POINT,
     *COLUMNS_PER_FUNCTION,
 }
+# Points of a simulation from which on helper processes share them; each of fewer points is computed
+# on all cores.
+MIN_POINTS_FOR_HELPERS = 8
 # Letters of a point in the name of its file; what differs beyond them is told apart by a hash.
 MAX_NAME_LENGTH = 120
 
@@ -208,7 +213,9 @@ def sweep(
         The functions and the inputs, as for `probe`.
     executor
         Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a
-        `make_system` that can be pickled.
+        `make_system` that can be pickled. Without one, points are measured one after the other;
+        those of a class with ``is_simulation = True``, such as `FibreSystem`, several at a time
+        where that pays.
     path
         A folder that keeps each result as soon as it is there. The same call goes on where it was
         stopped, and takes further parameter values; another basis, design, seed or method is
@@ -269,7 +276,8 @@ def sweep(
     with tqdm(
         total=len(points), initial=len(results), desc="Sweep", disable=not shows_progress
     ) as bar:
-        for number, result in _run(measure, missing, choose_executor(executor)):
+        may_use_helpers = executor is None and _is_simulation(make_system)
+        for number, result in _run(measure, missing, choose_executor(executor), may_use_helpers):
             if folder is not None:
                 folder.keep(points[number], result)
             results[number] = result
@@ -292,19 +300,47 @@ def _measured(
         raise
 
 
+def _is_simulation(make_system: Callable[..., System]) -> bool:
+    """Return whether the system says that several of its kind may be measured at a time."""
+    while isinstance(make_system, functools.partial):
+        make_system = make_system.func
+    kind = getattr(make_system, "__self__", make_system)  # of a class method its class
+    return bool(getattr(kind, "is_simulation", False))
+
+
 def _run(
-    measure: Any, missing: dict[int, Any], executor: Any
+    measure: Any, missing: dict[int, Any], executor: Any, may_use_helpers: bool
 ) -> Iterator[tuple[int, CapacityResult]]:
-    """Yield the results of the missing points with their numbers, as they come."""
+    """Yield the results of the missing points with their numbers, as they come.
+
+    Many points of a simulation are computed by helper processes, if the first one shows that all
+    of them take some seconds.
+    """
+    waiting = dict(missing)
     if executor is None:
         for number, point in missing.items():
+            start = time.perf_counter()
             yield number, measure(point)
+            del waiting[number]
+            seconds = time.perf_counter() - start
+            if may_use_helpers and len(waiting) >= MIN_POINTS_FOR_HELPERS:
+                executor = helpers_for(measure, seconds * len(waiting))
+                if executor is not None:
+                    break
+    if not waiting:
         return
+    # Parameters mostly increase and make the work longer; the longest should not come last.
+    points = reversed(waiting.items())
     submit = plain_executor(executor).submit
-    futures = {submit(measure, point): number for number, point in missing.items()}
+    futures = {submit(measure, point): number for number, point in points}
     try:
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            number = futures[future]
+            try:
+                result = future.result()
+            except HelperError:
+                result = measure(missing[number])
+            yield number, result
     finally:
         for future in futures:
             future.cancel()
