@@ -95,6 +95,7 @@ def test_capacities_in_the_span_of_any_basis_are_exact(basis, fit):
 
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")  # those of Algorithm 1
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @DESIGNS
 def test_capacities_and_total_are_much_closer_than_those_of_algorithm_1(design):
     system = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise=0.1, seed=1)

@@ -17,7 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, is_on_device, multiply_tall
+from .._arrays import (
+    array_namespace,
+    is_on_device,
+    multiply_tall,
+    take_rows,
+    to_library_of,
+    to_numpy,
+)
 from ..basis import ProductBasis
 from ..kernels import AddableSums, rows_at
 from ..samples import Samples
@@ -30,6 +37,8 @@ MIN_RELATIVE_MARGIN = 0.25
 # The same for error bars, which must not be too short: with the margin above, those of nearly
 # noise-free devices held in 80 % instead of 95 %.
 MIN_RELATIVE_MARGIN_FOR_ERRORS = 0.02
+# Residual power that a margin takes away from a row, in units of G, below which it is rounding.
+SMALLEST_CLIPPED_POWER = 1e-12
 # Numbers in one tile of functions and samples. A tile stays in the cache, and takes less than
 # 128 KB; larger arrays are requested from the operating system each time, which doubled the time
 # of the pass in Dask's workers.
@@ -61,7 +70,8 @@ class ResidualSums(AddableSums):
     bias_linear: Any  # y (a z + (e·f) e)·W, (reported controls,)
     bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
-    # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
+    # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² and the influence on the sum of the capacities of the
+    # reported controls are larger with the margins for error bars: (5,)
     powers: Any
 
 
@@ -79,7 +89,32 @@ class SecondPassJob:
     # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
     whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
-    group_edges: Integers  # rows where groups begin, half of them in each half of the samples
+    # Rows where groups begin, half of the groups in each half of the samples. Where the samples
+    # have random groups, these are the running totals of their sizes.
+    group_edges: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Values of functions and readouts at some rows."""
+
+    phi: Any  # all controls, (controls, rows)
+    y: Any  # functions of the job's basis, (terms, rows); empty without that basis
+    z: Any  # whitened readouts, (rows, rank)
+
+    def slice_rows(self, start: int, stop: int) -> _Values:
+        """Return the rows `start` to `stop` of these."""
+        return _Values(
+            phi=self.phi[:, start:stop], y=self.y[:, start:stop], z=self.z[start:stop, :]
+        )
+
+    def take_rows(self, rows: Any) -> _Values:
+        """Return some of these rows, given by their numbers."""
+        return _Values(
+            phi=take_rows(self.phi.T, rows).T,
+            y=take_rows(self.y.T, rows).T,
+            z=take_rows(self.z, rows),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,34 +148,57 @@ def residual_sums(
     edges = job.group_edges - samples.first_row
     middle = len(edges) // 2
     controls = job.fit.controls
-    # The values of all controls and of the reported ones are two arrays of the size of phi. Those
-    # of the job's basis may be larger.
-    n_arrays = 2
+    # The values of all controls and of the reported ones are two arrays of the size of phi, and
+    # rows in the order of random groups another one. Those of the job's basis may be larger.
+    n_arrays = 2 if samples.group_of_row is None else 3
     if job.basis is not None:
         n_arrays = max(n_arrays, len(job.basis) // len(controls))
-    rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
-    for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
-        for piece in iterate_pieces(samples, first, last, controls, n_arrays=n_arrays, **whitener):
-            rows = _rows_of(piece, samples, half, job)
-            for group, begin, end in _groups_of(piece, edges):
-                sums_of_rows = _sum_rows(rows.slice_rows(begin, end), job, samples.n_total)
+    for piece in iterate_pieces(samples, start, stop, controls, n_arrays=n_arrays, **whitener):
+        values, cuts = _by_group(_values_of(piece, samples, job), piece.first, samples, edges)
+        for half, groups in zip(job.fit.halves, (cuts[: middle + 1], cuts[middle:]), strict=True):
+            first_row = groups[0]
+            last_row = groups[-1]
+            if first_row == last_row:
+                continue
+            rows = _residuals_of(values.slice_rows(first_row, last_row), half, job)
+            first_group = 0 if half is job.fit.halves[0] else middle
+            for group, (begin, end) in enumerate(pairwise(groups), first_group):
+                if begin == end:
+                    continue
+                rows_of_group = rows.slice_rows(begin - first_row, end - first_row)
+                sums_of_rows = _sum_rows(rows_of_group, job, samples.n_total)
                 if group in sums:
                     sums_of_rows = sums[group].absorb(sums_of_rows)
                 sums[group] = sums_of_rows
     return sums
 
 
-def _groups_of(piece: Piece, edges: Integers) -> Iterator[tuple[int, int, int]]:
-    """Yield the groups that a piece holds rows of, with the first and the last of these rows."""
-    cuts = np.clip(edges - piece.first, 0, piece.z.shape[0])
-    for group in np.flatnonzero(np.diff(cuts)).tolist():
-        yield group, int(cuts[group]), int(cuts[group + 1])
+def _values_of(piece: Piece, samples: Samples, job: SecondPassJob) -> _Values:
+    """Return the values of a piece, those of the job's basis included."""
+    if job.basis is None:
+        y = piece.phi[:0, :]
+    else:
+        y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
+    return _Values(phi=piece.phi, y=y, z=piece.z)
 
 
-def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _ResidualRows:
-    """Return the values of a piece, and the residual of each row in a fit without that row."""
-    phi = piece.phi
-    z = piece.z
+def _by_group(
+    values: _Values, first: int, samples: Samples, edges: Integers
+) -> tuple[_Values, list[int]]:
+    """Return rows in the order of their groups, and where each group begins and the last ends."""
+    n_rows = values.z.shape[0]
+    if samples.group_of_row is None:
+        return values, np.clip(edges - first, 0, n_rows).tolist()
+    group_of_row = samples.group_of_row[first : first + n_rows]
+    order = np.argsort(group_of_row, kind="stable")
+    cuts = np.searchsorted(group_of_row[order], np.arange(len(edges)))
+    return values.take_rows(to_library_of(order, values.z)), cuts.tolist()
+
+
+def _residuals_of(values: _Values, half: HalfFit, job: SecondPassJob) -> _ResidualRows:
+    """Return rows of one half with the residual of each row in a fit without that row."""
+    phi = values.phi
+    z = values.z
     xp = array_namespace(z)
     residual = z - phi.T @ half.coefficients
     e = residual @ half.projections[NO_FIT]
@@ -156,14 +214,10 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
             margin, min_margin_for_errors, None
         )
 
-    if job.basis is None:
-        y = phi[:0, :]
-    else:
-        y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
     return _ResidualRows(
         phi=phi,
         reported_controls=rows_at(phi, job.positions),
-        y=y,
+        y=values.y,
         z=z,
         e=e,
         e_for_errors=e_for_errors,
@@ -184,7 +238,9 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
     f_power = xp.vecdot(white_f, white_f)
     z_power = xp.vecdot(z, z)
     e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
-    powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
+    clipped_power = e_power_for_errors - e_power
+    change_of_influence = _change_by_margins(rows, job.weights_of_z, clipped_power)
+    powers = [z_power**2, e_power**2, e_power**4, clipped_power, change_of_influence]
 
     # W comes from all samples, this one included, so rho = y - z·W is too small, as a residual of
     # least squares is: with W of the other samples it would be rho / (1 - h), with h = |e|²/N, and
@@ -239,6 +295,31 @@ def _sum_influence(rows: _ResidualRows, weights_of_z: Any) -> Any:
         fourth = xp.vecdot(square, square)
         sums.append(xp.stack([first, second, fourth]))
     return xp.concat(sums, axis=1)
+
+
+def _change_by_margins(rows: _ResidualRows, weights_of_z: Any, clipped_power: Any) -> Any:
+    """Return how much smaller margins change the influence of rows on the sum of the capacities.
+
+    Only the few rows are returned whose margins differ; a zero where there are none.
+    """
+    clipped = np.flatnonzero(to_numpy(clipped_power) > SMALLEST_CLIPPED_POWER)
+    if not len(clipped):
+        return 0.0 * clipped_power[:1]
+    clipped_rows = to_library_of(clipped, rows.z)
+    y = take_rows(rows.reported_controls.T, clipped_rows).T
+    z = take_rows(rows.z, clipped_rows)
+    influences = []
+    for residuals in (rows.e, rows.e_for_errors):
+        e = take_rows(residuals, clipped_rows)
+        influences.append(_influence(y, z, e, weights_of_z))
+    with_margin, with_smaller_margin = influences
+    return array_namespace(z).sum(with_smaller_margin - with_margin, axis=0)
+
+
+def _influence(y: Any, z: Any, e: Any, weights_of_z: Any) -> Any:
+    """Return the influence (e·W)(2 rho + e·W) of each row on each capacity, (terms, rows)."""
+    half_influence = y + weights_of_z @ (e / 2 - z).T
+    return half_influence * (weights_of_z @ (2 * e.T))
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

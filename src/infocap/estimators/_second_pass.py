@@ -36,7 +36,8 @@ from ..basis import ProductBasis
 from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import NO_FIT, Fit, whitening_from_gram
+from ._fit import NO_FIT, Fit, largest_eigenvalue, whitening_from_gram
+from ._groups import Groups
 from ._residual_sums import ResidualSums, SecondPassJob, residual_sums
 
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's
@@ -65,7 +66,7 @@ class PassResults:
     variance: Floats  # of the capacities, (terms,)
     group_variance: Floats  # of the white coefficients between groups, (terms,)
     group_covariance: Floats  # of the same, summed over functions, (rank, rank)
-    jackknife_totals: Floats  # sums of capacities without each group, (groups,)
+    capacities_without: Floats  # capacities without each group, (groups, terms)
     half_totals: Floats  # sums of capacities from each half of the samples alone, (2,)
     # Squared change of c between the halves, with the fit as it is and with a re-estimated fit.
     fixed_fit_change: float
@@ -73,21 +74,31 @@ class PassResults:
     residual_covariance: Floats  # of e G^-1/2, (rank, rank); its trace is the unexplained rank
     leverage_ratio: float  # S_N / (K N), K being the rank: how much single samples weigh
     effective_samples: float  # (Σ|e|⁴)² / Σ|e|⁸: how many samples the noise of the total rests on
-    clipped_power: float  # by how much the mean of |e|² is larger with the margins for error bars
+    # By how much the mean of |e|², and the sum of the capacities, are larger with the margins for
+    # error bars.
+    clipped_power: float
+    change_by_margins: float
     smallest_eigenvalue: float  # of G
+    largest_eigenvalue: float
+
+    @property
+    def jackknife_totals(self) -> Floats:
+        """Sums of capacities without each group, (groups,)."""
+        totals: Floats = self.capacities_without.sum(axis=1)
+        return totals
 
 
-def run_second_pass(evidence: Evidence, fit: Fit, group_edges: Integers) -> PassResults:
+def run_second_pass(evidence: Evidence, fit: Fit, groups: Groups) -> PassResults:
     """Go through the samples once more with the chosen fits.
 
     If memory does not allow for all functions at a time, the pass is made for some after others.
     """
     n_terms = len(fit.positions)
-    step = _functions_per_pass(evidence, n_groups=len(group_edges) - 1)
+    step = _functions_per_pass(evidence, n_groups=len(groups.edges) - 1)
     results = []
     for first in range(0, n_terms, step):
         functions = slice(first, min(first + step, n_terms))
-        results.append(_pass_for_functions(functions, evidence, fit, group_edges))
+        results.append(_pass_for_functions(functions, evidence, fit, groups))
     return results[0] if len(results) == 1 else _join_functions(results)
 
 
@@ -102,15 +113,17 @@ def _functions_per_pass(evidence: Evidence, n_groups: int) -> int:
 
 
 def _pass_for_functions(
-    functions: slice, evidence: Evidence, fit: Fit, group_edges: Integers
+    functions: slice, evidence: Evidence, fit: Fit, row_groups: Groups
 ) -> PassResults:
     """Make the second pass for some functions, and conclude from its sums."""
     n = evidence.n_samples
     reported = _reported_functions(functions, evidence, fit)
-    sum_residuals = partial(residual_sums, job=reported.job(fit, group_edges), **evidence.whitener)
-    by_group = evidence.engine.fold(evidence.samples, sum_residuals, add_groups)
+    job = reported.job(fit, row_groups.edges)
+    sum_residuals = partial(residual_sums, job=job, **evidence.whitener)
+    samples = row_groups.label(evidence.samples)
+    by_group = evidence.engine.fold(samples, sum_residuals, add_groups)
     groups = [reported.sums_of(by_group[number]) for number in sorted(by_group)]
-    middle = len(group_edges) // 2  # the groups before it are the first half of the samples
+    middle = len(row_groups.edges) // 2  # the groups before it are the first half of the samples
     sums_of_halves = [reduce(add, groups[:middle]), reduce(add, groups[middle:])]
     whole = sums_of_halves[0] + sums_of_halves[1]
 
@@ -143,23 +156,25 @@ def _pass_for_functions(
     for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
         change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
         refitted_y_e.append(half.y_e + change_of_c)
-    z_power_2, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
+    z_power_2, e_power_2, e_power_4, clipped_power, change_by_margins = to_numpy(whole.powers)
     return PassResults(
         white_coefficients=c @ whitening,
         bias=bias,
         variance=np.maximum(variance, 0.0),
         group_variance=scatter.variance,
         group_covariance=scatter.covariance,
-        jackknife_totals=scatter.jackknife_totals,
+        capacities_without=scatter.capacities_without,
         # The first of these totals leaves out the first half, so it is that of the second.
-        half_totals=half_scatter.jackknife_totals[::-1],
+        half_totals=half_scatter.capacities_without.sum(axis=1)[::-1],
         fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
         refitted_change=_squared_difference(refitted_y_e, whitening),
         residual_covariance=residual_covariance,
         leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
+        change_by_margins=float(change_by_margins) / n,
         smallest_eigenvalue=smallest_eigenvalue,
+        largest_eigenvalue=largest_eigenvalue(gram),
     )
 
 
@@ -319,7 +334,7 @@ class _GroupScatter:
 
     variance: Floats  # of each function's white coefficients between groups, (terms,)
     covariance: Floats  # between readout directions, summed over functions, (rank, rank)
-    jackknife_totals: Floats  # total capacity without each group, (groups,)
+    capacities_without: Floats  # capacities without each group, (groups, terms)
 
 
 def _scatter_between(
@@ -330,9 +345,7 @@ def _scatter_between(
     n_groups = len(groups)
     variance: Any = 0.0
     covariance: Any = 0.0
-    squares_without = []
-    grams_without = []
-    biases_without = []
+    capacities_without = []
     for group in groups:
         fraction = group.count / whole.count
         n_without = whole.count - group.count
@@ -347,16 +360,14 @@ def _scatter_between(
         # The same estimate without this group: coefficients, Gram matrix, and the bias of squares.
         # To first order, the noise in the squares differs between groups only by the groups' sizes.
         c_without = c - excess / n_without
-        squares_without.append(c_without.T @ c_without)
-        grams_without.append(gram - (group.gram - fraction * whole.gram) / n_without)
-        biases_without.append(xp.sum(whole.bias - group.bias) / n_without**2)
-    # The sum of c'G^-1c over all functions is the trace of G^-1 times the sum of c c'.
-    projections = xp.linalg.solve(xp.stack(grams_without), xp.stack(squares_without))
-    totals = xp.linalg.trace(projections) - xp.stack(biases_without)
+        gram_without = gram - (group.gram - fraction * whole.gram) / n_without
+        bias_without = (whole.bias - group.bias) / n_without**2
+        raw_without = xp.vecdot(c_without @ xp.linalg.inv(gram_without), c_without)
+        capacities_without.append(raw_without - bias_without)
     return _GroupScatter(
         variance=to_numpy(variance) / (n_groups - 1),
         covariance=to_numpy(covariance),
-        jackknife_totals=to_numpy(totals),
+        capacities_without=to_numpy(xp.stack(capacities_without)),
     )
 
 
@@ -406,8 +417,9 @@ def _join_functions(results: list[PassResults]) -> PassResults:
         variance=np.concatenate([result.variance for result in results]),
         group_variance=np.concatenate([result.group_variance for result in results]),
         group_covariance=np.sum([result.group_covariance for result in results], axis=0),
-        jackknife_totals=np.sum([result.jackknife_totals for result in results], axis=0),
+        capacities_without=np.hstack([result.capacities_without for result in results]),
         half_totals=np.sum([result.half_totals for result in results], axis=0),
         fixed_fit_change=sum(result.fixed_fit_change for result in results),
         refitted_change=sum(result.refitted_change for result in results),
+        change_by_margins=sum(result.change_by_margins for result in results),
     )

@@ -8,7 +8,11 @@ from .._formatting import with_error
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_stretches
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    jackknife_error_of_groups,
+    jackknife_error_of_stretches,
+)
 from ..typing import Booleans, Floats, Integers, Target
 
 if TYPE_CHECKING:
@@ -54,8 +58,9 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
 
     They are chosen by a mask or by their numbers.
 
-    Stretches that were left out tell how far the sum scatters. Without them the squared error of
-    the total is shared out as the squared errors of functions are.
+    Stretches or groups of samples that were left out tell how far the sum scatters. A few groups
+    tell it roughly, so the error is at least that of independent functions. Without groups the
+    squared error of the total is shared out as the squared errors of functions are.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     value = float(capacities[chosen].sum())
@@ -64,6 +69,10 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
         return Capacity(value, error, result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
+    if result.without_groups is not None:
+        jackknife = jackknife_error_of_groups(result.without_groups[:, chosen].sum(axis=1))
+        of_independent = float(np.linalg.norm(result.standard_error[chosen]))
+        return Capacity(value, max(jackknife, of_independent), result.rank)
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
     fraction = float(np.linalg.norm(result.standard_error[chosen])) / error_of_all
     return Capacity(value, fraction * result.total_standard_error, result.rank)
@@ -72,14 +81,14 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
 def errors_by_degree(result: "CapacityResult") -> Floats | None:
     """Return the standard error of the capacity of each degree; None where the method gives none.
 
-    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
-    others count as independent.
+    Errors of functions are correlated, which `sum_over` takes into account where the method left
+    out groups of samples. Otherwise they count as independent.
     """
     basis = result.basis
     n_degrees = basis.max_degree + 1
     if result.standard_error is None:
         return None
-    if basis.of_sequences:
+    if basis.of_sequences or result.without_groups is not None:
         sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
         # An error of None becomes NaN.
         return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)
