@@ -73,7 +73,7 @@ def bars_of_differences(comparison):
     return np.concatenate(errors)
 
 
-@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 def test_at_shared_inputs_what_both_devices_share_leaves_the_error_of_their_difference():
     """Devices without noise that do more than the basis: both err in the same way."""
     basis = infocap.product_basis("legendre", 2, 4)
