@@ -425,7 +425,7 @@ def test_normal_inputs_of_high_degree_need_weights():
     assert error.max() < 0.1
     assert abs(result.total - exact.sum()) < 3 * result.total_standard_error + 0.05
     assert np.mean(error < 1.96 * result.standard_error + 1e-4) > 0.85
-    with pytest.warns(DataWarning, match=r"functions have E\[y\^4\] above 102"):
+    with pytest.warns(DataWarning, match=r"functions have E\[y\^4\] above 51"):
         unweighted = infocap.probe(system, basis, 1024, seed=0, weighted=False)
     assert np.abs(unweighted.unbiased - exact).max() > 2 * error.max()
 

@@ -134,7 +134,13 @@ def control_variate(
     without_groups = passes.capacities_without
     mean_without = without_groups.mean(axis=0)
     without_groups = mean_without + scale * (without_groups - mean_without)
-    error = _total_error(evidence, passes, without_groups.sum(axis=1), remaining_bias)
+    error = _total_error(
+        evidence,
+        passes,
+        totals_without=without_groups.sum(axis=1),
+        scale=float(scale),
+        remaining_bias=remaining_bias,
+    )
     if evidence.n_samples < MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL * len(capacity):
         clear_total = float(declared.sum())
         error = float(np.hypot(error, total - clear_total))
@@ -194,17 +200,27 @@ def _widening_by_few_samples(passes: PassResults) -> float:
 
 
 def _total_error(
-    evidence: Evidence, passes: PassResults, totals_without: Floats, remaining_bias: Floats
+    evidence: Evidence,
+    passes: PassResults,
+    *,
+    totals_without: Floats,
+    scale: float,
+    remaining_bias: Floats,
 ) -> float:
     """Return the standard error of the total.
 
     It joins the jackknife error with the bias that may be left, with the change of the total
-    between both margins, and with a part of what the larger margin takes away.
+    between both margins, and with a part of what the larger margin takes away. `scale` is how much
+    longer errors are with a re-estimated fit, and where few samples decide; it is in the totals
+    without each group already.
     """
     if evidence.basis.of_sequences:  # groups are stretches of a sequence
         jackknife = jackknife_error_of_stretches(totals_without)
     else:
-        jackknife = jackknife_error_of_groups(totals_without)
+        # Sixteen groups know their scatter to a fifth, and may agree too well by chance. The
+        # influences of single samples are many, and know its first order.
+        first_order = scale * float(np.sqrt(max(passes.variance_of_total, 0.0)))
+        jackknife = max(jackknife_error_of_groups(totals_without), first_order)
     clipped_factor = CLIPPED_POWER_FACTOR
     if few_samples_decide(evidence):
         clipped_factor = CLIPPED_POWER_FACTOR_OF_FEW
@@ -340,7 +356,7 @@ def control_variate_work(n_samples: int, n_columns: int, n_terms: int) -> float:
     factorisation = n_controls**3 / 3
     solution = 2.0 * n_controls * (n_controls + N_HELDOUT_ROWS) * n_columns
     fits = 2 * len(RIDGE_PENALTIES_WITH_PRIOR) * (factorisation + solution)
-    sums_of_controls = n_controls**2 + 8.0 * n_controls * n_columns
+    sums_of_controls = n_controls**2 + 10.0 * n_controls * n_columns
     sums_of_functions = 8.0 * n_terms * n_columns
     leverages = 6.0 * n_controls * N_SIGNS
     return fits + n_samples * (sums_of_controls + sums_of_functions + leverages)

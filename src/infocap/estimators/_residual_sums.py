@@ -23,7 +23,6 @@ from .._arrays import (
     multiply_tall,
     take_rows,
     to_library_of,
-    to_numpy,
 )
 from ..basis import ProductBasis
 from ..kernels import AddableSums, rows_at
@@ -37,8 +36,6 @@ MIN_RELATIVE_MARGIN = 0.25
 # The same for error bars, which must not be too short: with the margin above, those of nearly
 # noise-free devices held in 80 % instead of 95 %.
 MIN_RELATIVE_MARGIN_FOR_ERRORS = 0.02
-# Residual power that a margin takes away from a row, in units of G, below which it is rounding.
-SMALLEST_CLIPPED_POWER = 1e-12
 # Numbers in one tile of functions and samples. A tile stays in the cache, and takes less than
 # 128 KB; larger arrays are requested from the operating system each time, which doubled the time
 # of the pass in Dask's workers.
@@ -70,8 +67,8 @@ class ResidualSums(AddableSums):
     bias_linear: Any  # y (a z + (e·f) e)·W, (reported controls,)
     bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
-    # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² and the influence on the sum of the capacities of the
-    # reported controls are larger with the margins for error bars: (5,)
+    # |z|⁴, |e|⁴, |e|⁸; by how much |e|² and the influence on the sum of all capacities are larger
+    # with the margins for error bars; the influence itself, and its square: (7,)
     powers: Any
 
 
@@ -85,6 +82,9 @@ class SecondPassJob:
     fit: Fit
     positions: Integers  # among the controls, of the reported functions that are controls
     weights_of_z: Any  # W of these, (reported controls, rank)
+    # W of all controls, zero for those that are in no pass, (controls, rank), and W'W.
+    total_weights: Any
+    total_weights_gram: Any
     # The constant, with which every basis begins, and all reported functions. None if all of these
     # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
@@ -238,9 +238,16 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
     f_power = xp.vecdot(white_f, white_f)
     z_power = xp.vecdot(z, z)
     e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
-    clipped_power = e_power_for_errors - e_power
-    change_of_influence = _change_by_margins(rows, job.weights_of_z, clipped_power)
-    powers = [z_power**2, e_power**2, e_power**4, clipped_power, change_of_influence]
+    influence, influence_for_errors = _influence_on_total(rows, job)
+    powers = [
+        z_power**2,
+        e_power**2,
+        e_power**4,
+        e_power_for_errors - e_power,
+        influence_for_errors - influence,
+        influence,
+        influence**2,
+    ]
 
     # W comes from all samples, this one included, so rho = y - z·W is too small, as a residual of
     # least squares is: with W of the other samples it would be rho / (1 - h), with h = |e|²/N, and
@@ -297,29 +304,19 @@ def _sum_influence(rows: _ResidualRows, weights_of_z: Any) -> Any:
     return xp.concat(sums, axis=1)
 
 
-def _change_by_margins(rows: _ResidualRows, weights_of_z: Any, clipped_power: Any) -> Any:
-    """Return how much smaller margins change the influence of rows on the sum of the capacities.
+def _influence_on_total(rows: _ResidualRows, job: SecondPassJob) -> tuple[Any, Any]:
+    """Return the influence of each row on the sum of all capacities, with both kinds of margins.
 
-    Only the few rows are returned whose margins differ; a zero where there are none.
+    The sum of (e·W)(2 rho + e·W) over all functions is 2 e·q + e M e', with q = sum of rho W and
+    M = W'W. Functions that are not controls have W = 0.
     """
-    clipped = np.flatnonzero(to_numpy(clipped_power) > SMALLEST_CLIPPED_POWER)
-    if not len(clipped):
-        return 0.0 * clipped_power[:1]
-    clipped_rows = to_library_of(clipped, rows.z)
-    y = take_rows(rows.reported_controls.T, clipped_rows).T
-    z = take_rows(rows.z, clipped_rows)
+    xp = array_namespace(rows.z)
+    q = rows.phi.T @ job.total_weights - rows.z @ job.total_weights_gram
     influences = []
-    for residuals in (rows.e, rows.e_for_errors):
-        e = take_rows(residuals, clipped_rows)
-        influences.append(_influence(y, z, e, weights_of_z))
+    for e in (rows.e, rows.e_for_errors):
+        influences.append(xp.vecdot(2 * q + e @ job.total_weights_gram, e))
     with_margin, with_smaller_margin = influences
-    return array_namespace(z).sum(with_smaller_margin - with_margin, axis=0)
-
-
-def _influence(y: Any, z: Any, e: Any, weights_of_z: Any) -> Any:
-    """Return the influence (e·W)(2 rho + e·W) of each row on each capacity, (terms, rows)."""
-    half_influence = y + weights_of_z @ (e / 2 - z).T
-    return half_influence * (weights_of_z @ (2 * e.T))
+    return with_margin, with_smaller_margin
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

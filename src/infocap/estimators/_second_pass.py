@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, to_numpy
+from .._arrays import array_namespace, to_library_of, to_numpy
 from ..basis import ProductBasis
 from ..kernels import SMALLEST_DIVISOR, AddableSums, add_groups, rows_at
 from ..typing import Floats, Integers
@@ -78,6 +78,9 @@ class PassResults:
     # error bars.
     clipped_power: float
     change_by_margins: float
+    # Variance of the sum of the capacities that the influences of single samples have, to first
+    # order.
+    variance_of_total: float
     smallest_eigenvalue: float  # of G
     largest_eigenvalue: float
 
@@ -156,7 +159,10 @@ def _pass_for_functions(
     for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
         change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
         refitted_y_e.append(half.y_e + change_of_c)
-    z_power_2, e_power_2, e_power_4, clipped_power, change_by_margins = to_numpy(whole.powers)
+    z_power_2, e_power_2, e_power_4, clipped_power, change_by_margins, *influences = to_numpy(
+        whole.powers
+    )
+    sum_of_influences, sum_of_squared_influences = influences
     return PassResults(
         white_coefficients=c @ whitening,
         bias=bias,
@@ -173,6 +179,7 @@ def _pass_for_functions(
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
         change_by_margins=float(change_by_margins) / n,
+        variance_of_total=float(sum_of_squared_influences - sum_of_influences**2 / n) / n**2,
         smallest_eigenvalue=smallest_eigenvalue,
         largest_eigenvalue=largest_eigenvalue(gram),
     )
@@ -203,6 +210,7 @@ class _ReportedFunctions:
 
     positions: Integers  # among the controls, (terms,); -1: is not a control
     weights_of_z: Any  # W, zero for functions that are not controls, (terms, rank)
+    total_weights: Any  # W of all controls, as in `SecondPassJob`, (controls, rank)
     first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     basis: ProductBasis | None  # as in `SecondPassJob`
 
@@ -213,6 +221,8 @@ class _ReportedFunctions:
             fit=_without_unused_arrays(fit),
             positions=self.positions[is_control],
             weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
+            total_weights=self.total_weights,
+            total_weights_gram=self.total_weights.T @ self.total_weights,
             basis=self.basis,
             whitening=self.first_whitening,
             group_edges=group_edges,
@@ -254,9 +264,12 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
     if np.any(positions < 0):
         numbers = np.arange(len(evidence.basis))[functions]
         basis = evidence.basis.subset(np.union1d([0], numbers))
+    inverse_gram = first_whitening @ first_whitening.T
+    is_reported = np.isin(np.arange(len(fit.controls)), fit.positions)[:, None] * 1.0
     return _ReportedFunctions(
         positions=positions,
-        weights_of_z=rows_at(fit.first_c, positions) @ (first_whitening @ first_whitening.T),
+        weights_of_z=rows_at(fit.first_c, positions) @ inverse_gram,
+        total_weights=(fit.first_c * to_library_of(is_reported, fit.first_c)) @ inverse_gram,
         first_whitening=first_whitening,
         basis=basis,
     )
@@ -421,5 +434,4 @@ def _join_functions(results: list[PassResults]) -> PassResults:
         half_totals=np.sum([result.half_totals for result in results], axis=0),
         fixed_fit_change=sum(result.fixed_fit_change for result in results),
         refitted_change=sum(result.refitted_change for result in results),
-        change_by_margins=sum(result.change_by_margins for result in results),
     )
