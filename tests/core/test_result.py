@@ -80,7 +80,7 @@ def test_by_degree_sorts_by_degree_and_interactions():
 
 def test_sums_of_capacities_have_the_larger_of_two_errors():
     """The jackknife over groups, which sees correlations, and that of independent functions."""
-    result = probed()
+    result = replace(probed(), total_standard_error=0.0)  # nothing beyond the jackknife
     groups = np.zeros((16, len(result.basis)))
     groups[:8, 1:] = 0.01  # all functions together
     together = replace(result, without_groups=groups)
@@ -97,6 +97,14 @@ def test_sums_of_capacities_have_the_larger_of_two_errors():
         np.linalg.norm(result.standard_error[result.basis.degrees == 2]),
     )
     assert degrees[2] == pytest.approx(in_degree_2)
+
+
+def test_sums_share_what_the_error_of_the_total_holds_beyond_its_jackknife():
+    result = replace(probed(), without_groups=np.zeros((16, len(BASIS))), total_standard_error=0.3)
+    some = np.arange(5)
+    alone = np.linalg.norm(result.standard_error[some])
+    share = 0.3 * alone / np.linalg.norm(result.standard_error)
+    assert sum_over(result, some).standard_error == pytest.approx(np.hypot(alone, share))
 
 
 def test_the_matrix_has_the_degree_of_u1_first():

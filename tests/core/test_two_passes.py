@@ -313,6 +313,25 @@ def test_every_sample_counts_once_however_long_the_halves_are(n_groups):
     assert_allclose(capacity, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize("n_readouts", [4, 40])  # the weights of 40 hold much noise
+def test_influences_of_samples_scatter_as_their_groups_do(n_readouts):
+    """Both give the variance of the total to first order, when samples are independent."""
+    device = infocap.systems.RandomFeatures(2, n_readouts, gain=2, noise=0.3, seed=1)
+    of_samples = []
+    of_groups = []
+    for seed in range(12):
+        u = infocap.draw(BASIS, 512, design="random", seed=seed)
+        evidence = evidence_of(u, device(u, seed=seed))
+        passes = run_second_pass(
+            evidence, fit_readouts(evidence, "auto", evidence.groups), evidence.groups
+        )
+        of_samples.append(passes.variance_of_total)
+        of_groups.append(15 * np.var(passes.jackknife_totals))
+    # A variance of 15 degrees of freedom is known to sqrt(2 / 15), the mean of twelve to 11 %.
+    assert np.mean(of_samples) / np.mean(of_groups) == pytest.approx(1, abs=0.35)
+
+
 # Warnings about the answer.
 
 HERMITE = infocap.product_basis("hermite", 2, 8)

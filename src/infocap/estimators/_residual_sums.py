@@ -68,7 +68,7 @@ class ResidualSums(AddableSums):
     bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
     # |z|⁴, |e|⁴, |e|⁸; by how much |e|² and the influence on the sum of all capacities are larger
-    # with the margins for error bars; the influence itself, and its square: (7,)
+    # with the margins for error bars; this influence with the usual margins, and its square: (7,)
     powers: Any
 
 
@@ -84,6 +84,7 @@ class SecondPassJob:
     weights_of_z: Any  # W of these, (reported controls, rank)
     # W of all controls, zero for those that are in no pass, (controls, rank), and W'W.
     total_weights: Any
+    is_reported: Any  # 1 for the controls that are in a pass, 0 for others, (controls,)
     total_weights_gram: Any
     # The constant, with which every basis begins, and all reported functions. None if all of these
     # are controls, because the values of controls are computed anyway.
@@ -127,6 +128,7 @@ class _ResidualRows:
     z: Any  # whitened readouts, (rows, rank)
     e: Any  # residuals in a fit without each row, (rows, rank)
     e_for_errors: Any  # the same with smaller margins, for error bars
+    raw: Any  # residuals in the fit of all rows, (rows, rank)
 
     def slice_rows(self, start: int, stop: int) -> _ResidualRows:
         """Return the rows `start` to `stop` of these."""
@@ -137,6 +139,7 @@ class _ResidualRows:
             z=self.z[start:stop, :],
             e=self.e[start:stop, :],
             e_for_errors=self.e_for_errors[start:stop, :],
+            raw=self.raw[start:stop, :],
         )
 
 
@@ -221,6 +224,7 @@ def _residuals_of(values: _Values, half: HalfFit, job: SecondPassJob) -> _Residu
         z=z,
         e=e,
         e_for_errors=e_for_errors,
+        raw=residual,
     )
 
 
@@ -238,13 +242,13 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
     f_power = xp.vecdot(white_f, white_f)
     z_power = xp.vecdot(z, z)
     e_power_for_errors = xp.vecdot(white_e_for_errors, white_e_for_errors)
-    influence, influence_for_errors = _influence_on_total(rows, job)
+    influence, change_of_influence = _influence_on_total(rows, job, n_total)
     powers = [
         z_power**2,
         e_power**2,
         e_power**4,
         e_power_for_errors - e_power,
-        influence_for_errors - influence,
+        change_of_influence,
         influence,
         influence**2,
     ]
@@ -304,19 +308,27 @@ def _sum_influence(rows: _ResidualRows, weights_of_z: Any) -> Any:
     return xp.concat(sums, axis=1)
 
 
-def _influence_on_total(rows: _ResidualRows, job: SecondPassJob) -> tuple[Any, Any]:
-    """Return the influence of each row on the sum of all capacities, with both kinds of margins.
+def _influence_on_total(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> tuple[Any, Any]:
+    """Return the influence of rows on the sum of all capacities, and its change by smaller margins.
 
     The sum of (e·W)(2 rho + e·W) over all functions is 2 e·q + e M e', with q = sum of rho W and
     M = W'W. Functions that are not controls have W = 0.
+
+    W comes from all samples, this one included, whose part of it is y e'/N for the residual e in
+    the fit of all samples. In one capacity this is little, but it adds up over the functions, to
+    |e|² times the sum of rho y / N, and does not average out. So it is subtracted.
     """
     xp = array_namespace(rows.z)
-    q = rows.phi.T @ job.total_weights - rows.z @ job.total_weights_gram
+    y_w = rows.phi.T @ job.total_weights
+    q = y_w - rows.z @ job.total_weights_gram
+    rho_y = job.is_reported @ rows.phi**2 - xp.vecdot(y_w, rows.z)
     influences = []
     for e in (rows.e, rows.e_for_errors):
         influences.append(xp.vecdot(2 * q + e @ job.total_weights_gram, e))
     with_margin, with_smaller_margin = influences
-    return with_margin, with_smaller_margin
+    e_power = xp.vecdot(rows.e @ job.whitening, rows.raw @ job.whitening)
+    self_influence = 2 * e_power * rho_y / n_total
+    return with_margin - self_influence, with_smaller_margin - with_margin
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

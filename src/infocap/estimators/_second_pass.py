@@ -45,6 +45,9 @@ from ._residual_sums import ResidualSums, SecondPassJob, residual_sums
 FEW_SAMPLES_WIDENING = 4.0
 # Samples that a variance is taken to rest on at least.
 MIN_EFFECTIVE_SAMPLES = 2.0
+# Smallest eigenvalue of G from which on none comes near zero when a group is left out. Below it,
+# one such eigenvalue could make the error bar a hundred times too long.
+MIN_SAFE_EIGENVALUE = 0.5
 # Bytes of sums y e' by groups that are kept at a time; with more functions the second pass is made
 # several times.
 MAX_SUMS_BYTES = 500_000_000
@@ -150,7 +153,8 @@ def _pass_for_functions(
         widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
         variance = np.maximum(variance, widening * serial_variance)
 
-    estimate = {"c": c, "gram": gram, "whitening": whitening}
+    is_safe = smallest_eigenvalue > MIN_SAFE_EIGENVALUE
+    estimate = {"c": c, "gram": gram, "whitening": whitening, "is_safe": is_safe}
     scatter = _scatter_between(groups, whole, **estimate)
     half_scatter = _scatter_between(sums_of_halves, whole, **estimate)
     # A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
@@ -211,6 +215,7 @@ class _ReportedFunctions:
     positions: Integers  # among the controls, (terms,); -1: is not a control
     weights_of_z: Any  # W, zero for functions that are not controls, (terms, rank)
     total_weights: Any  # W of all controls, as in `SecondPassJob`, (controls, rank)
+    is_reported: Any  # as in `SecondPassJob`, (controls,)
     first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     basis: ProductBasis | None  # as in `SecondPassJob`
 
@@ -222,6 +227,7 @@ class _ReportedFunctions:
             positions=self.positions[is_control],
             weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
             total_weights=self.total_weights,
+            is_reported=self.is_reported,
             total_weights_gram=self.total_weights.T @ self.total_weights,
             basis=self.basis,
             whitening=self.first_whitening,
@@ -265,11 +271,14 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
         numbers = np.arange(len(evidence.basis))[functions]
         basis = evidence.basis.subset(np.union1d([0], numbers))
     inverse_gram = first_whitening @ first_whitening.T
-    is_reported = np.isin(np.arange(len(fit.controls)), fit.positions)[:, None] * 1.0
+    is_reported = to_library_of(
+        np.isin(np.arange(len(fit.controls)), fit.positions) * 1.0, fit.first_c
+    )
     return _ReportedFunctions(
         positions=positions,
         weights_of_z=rows_at(fit.first_c, positions) @ inverse_gram,
-        total_weights=(fit.first_c * to_library_of(is_reported, fit.first_c)) @ inverse_gram,
+        total_weights=(fit.first_c * is_reported[:, None]) @ inverse_gram,
+        is_reported=is_reported,
         first_whitening=first_whitening,
         basis=basis,
     )
@@ -351,9 +360,18 @@ class _GroupScatter:
 
 
 def _scatter_between(
-    groups: list[_GroupSums], whole: _GroupSums, *, c: Any, gram: Any, whitening: Any
+    groups: list[_GroupSums],
+    whole: _GroupSums,
+    *,
+    c: Any,
+    gram: Any,
+    whitening: Any,
+    is_safe: bool,
 ) -> _GroupScatter:
-    """Compare groups with each other, and leave out each in turn."""
+    """Compare groups with each other, and leave out each in turn.
+
+    `is_safe` says that no eigenvalue of G comes near zero when a group is left out.
+    """
     xp = array_namespace(c)
     n_groups = len(groups)
     variance: Any = 0.0
@@ -375,13 +393,21 @@ def _scatter_between(
         c_without = c - excess / n_without
         gram_without = gram - (group.gram - fraction * whole.gram) / n_without
         bias_without = (whole.bias - group.bias) / n_without**2
-        raw_without = xp.vecdot(c_without @ xp.linalg.inv(gram_without), c_without)
+        raw_without = xp.vecdot(c_without @ _inverse(gram_without, is_safe), c_without)
         capacities_without.append(raw_without - bias_without)
     return _GroupScatter(
         variance=to_numpy(variance) / (n_groups - 1),
         covariance=to_numpy(covariance),
         capacities_without=to_numpy(xp.stack(capacities_without)),
     )
+
+
+def _inverse(gram: Any, is_safe: bool) -> Any:
+    """Return G^-1, its eigenvalues limited as those of the whitening where G is not safe."""
+    if is_safe:
+        return array_namespace(gram).linalg.inv(gram)
+    whitening, _ = whitening_from_gram(gram)
+    return whitening @ whitening.T
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,8 +59,9 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     They are chosen by a mask or by their numbers.
 
     Stretches or groups of samples that were left out tell how far the sum scatters. A few groups
-    tell it roughly, so the error is at least that of independent functions. Without groups the
-    squared error of the total is shared out as the squared errors of functions are.
+    tell it roughly, so the error is at least that of independent functions. What the total's error
+    holds beyond its jackknife, such as a bias that is left, is shared out as the squared errors of
+    functions are. Without groups this is done with all of the total's error.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     value = float(capacities[chosen].sum())
@@ -69,13 +70,16 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
         return Capacity(value, error, result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
-    if result.without_groups is not None:
-        jackknife = jackknife_error_of_groups(result.without_groups[:, chosen].sum(axis=1))
-        of_independent = float(np.linalg.norm(result.standard_error[chosen]))
-        return Capacity(value, max(jackknife, of_independent), result.rank)
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
-    fraction = float(np.linalg.norm(result.standard_error[chosen])) / error_of_all
-    return Capacity(value, fraction * result.total_standard_error, result.rank)
+    error_of_chosen = float(np.linalg.norm(result.standard_error[chosen]))
+    fraction = error_of_chosen / error_of_all
+    if result.without_groups is None:
+        return Capacity(value, fraction * result.total_standard_error, result.rank)
+    jackknife = jackknife_error_of_groups(result.without_groups[:, chosen].sum(axis=1))
+    jackknife_of_all = jackknife_error_of_groups(result.without_groups.sum(axis=1))
+    beyond = np.sqrt(max(result.total_standard_error**2 - jackknife_of_all**2, 0.0))
+    error = float(np.hypot(max(jackknife, error_of_chosen), fraction * beyond))
+    return Capacity(value, error, result.rank)
 
 
 def errors_by_degree(result: "CapacityResult") -> Floats | None:
