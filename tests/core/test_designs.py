@@ -160,9 +160,6 @@ def test_weights_are_found_again_from_the_inputs(family):
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.filterwarnings(
-    "ignore:the inputs are a single low-discrepancy design"
-)  # Halton blocks
 def test_probe_draws_with_weights_where_few_samples_would_decide(design):
     basis = product_basis("hermite", 2, 6)
     system = infocap.systems.RandomFeatures(2, 10, gain=0.5, noise=0.01)

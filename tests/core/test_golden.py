@@ -143,6 +143,14 @@ def several_blocks():
     return u, features(u, 40, 0.1, seed=17), basis, {}
 
 
+def sorted_rows():
+    """Rows sorted by an input, so that the groups of the default method are random."""
+    u, x, basis, _ = several_blocks()
+    order = np.argsort(u[:5000, 1])
+    weights = np.random.default_rng(18).uniform(0.8, 1.2, 5000)
+    return u[order], x[order], basis, {"sample_weight": weights / weights.mean()}
+
+
 CASES = {
     make_case.__name__: cache(make_case)
     for make_case in (
@@ -158,9 +166,10 @@ CASES = {
         repeated,
         rows_missing,
         several_blocks,
+        sorted_rows,
     )
 }
-IMPOSSIBLE = {("weighted", "surrogate")}  # shuffles take no weights
+IMPOSSIBLE = {("weighted", "surrogate"), ("sorted_rows", "surrogate")}  # these take no weights
 PAIRS = [(case, method) for case in CASES for method in METHODS if (case, method) not in IMPOSSIBLE]
 # Between them these two methods make all passes over the rows.
 RUN_EVERYWHERE = ("control-variate", "threshold-richardson")

@@ -99,7 +99,6 @@ def test_plain_mistakes_get_a_sentence_too(change, message):
         infocap.estimate(U, **arguments)
 
 
-@pytest.mark.filterwarnings("ignore:the inputs are a single low-discrepancy design")
 def test_masked_values_are_missing_values():
     mask = np.arange(X.size).reshape(X.shape) % 977 == 0
     masked = np.ma.masked_array(np.where(mask, 1e20, X), mask=mask)

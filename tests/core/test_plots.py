@@ -289,6 +289,7 @@ def profile(degree, n_inputs=2, peak=0.3):
         total=float(capacity.sum()),
         maximum=int(capacity.sum()) + 3,
         coordinates=(),
+        without_groups=None,
     )
 
 

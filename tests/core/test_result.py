@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap._files import write_whole
 from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.kernels import student_widening
+from infocap.result import errors_by_degree, sum_over
 from infocap.result._target import Capacity, bias_corrected
 
 BASIS = infocap.product_basis("legendre", 2, 5)
@@ -76,6 +78,35 @@ def test_by_degree_sorts_by_degree_and_interactions():
     assert table.to_numpy().sum() == pytest.approx(result.capacity.sum())
 
 
+def test_sums_of_capacities_have_the_larger_of_two_errors():
+    """The jackknife over groups, which sees correlations, and that of independent functions."""
+    result = replace(probed(), total_standard_error=0.0)  # nothing beyond the jackknife
+    groups = np.zeros((16, len(result.basis)))
+    groups[:8, 1:] = 0.01  # all functions together
+    together = replace(result, without_groups=groups)
+    alone = np.linalg.norm(result.standard_error)
+    jackknife = student_widening(16) * np.sqrt(15) * 0.005 * (len(result.basis) - 1)
+    every_function = np.arange(len(result.basis))
+    assert sum_over(together, every_function).standard_error == pytest.approx(jackknife)
+    without_scatter = replace(result, without_groups=0 * groups)
+    assert sum_over(without_scatter, every_function).standard_error == pytest.approx(alone)
+    degrees = errors_by_degree(together)
+    counts = np.bincount(result.basis.degrees)
+    in_degree_2 = max(
+        jackknife * counts[2] / (len(result.basis) - 1),
+        np.linalg.norm(result.standard_error[result.basis.degrees == 2]),
+    )
+    assert degrees[2] == pytest.approx(in_degree_2)
+
+
+def test_sums_share_what_the_error_of_the_total_holds_beyond_its_jackknife():
+    result = replace(probed(), without_groups=np.zeros((16, len(BASIS))), total_standard_error=0.3)
+    some = np.arange(5)
+    alone = np.linalg.norm(result.standard_error[some])
+    share = 0.3 * alone / np.linalg.norm(result.standard_error)
+    assert sum_over(result, some).standard_error == pytest.approx(np.hypot(alone, share))
+
+
 def test_the_matrix_has_the_degree_of_u1_first():
     result = infocap.probe(lambda u: u[:, :1] ** 3, BASIS, 512, seed=0)
     matrix = result.matrix()
@@ -125,6 +156,10 @@ def test_files_come_back_exactly(tmp_path, suffix, result):
     numbers = ("total", "total_standard_error", "n_samples", "n_readouts", "rank")
     for name in (*numbers, "method", "checks"):
         assert getattr(loaded, name) == getattr(result, name), name
+
+    assert loaded.inputs_fingerprint == result.inputs_fingerprint
+    if suffix == ".nc" and result.without_groups is not None:
+        assert np.array_equal(loaded.without_groups, result.without_groups)
 
     assert np.array_equal(loaded.basis.indices, result.basis.indices)
     assert loaded.basis.families == result.basis.families

@@ -1,13 +1,14 @@
 """A total that a warning concerns is "about 5.3 (unreliable: ...)", and never has an error bar."""
 
 import functools
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import infocap
-from infocap.errors import Check
+from infocap.errors import Check, DataWarning
 from support import (
     ABOUT,
     NINE_FEATURES,
@@ -54,6 +55,15 @@ def test_a_result_without_warnings_is_reliable():
     assert reliable_result().qualified_total == ""
 
 
+def test_intervals_of_an_unreliable_result_warn_in_the_words_of_its_total():
+    words = f"as the total is unreliable: {REASON}"
+    with pytest.warns(DataWarning, match=words):
+        unreliable_result(REASON).interval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reliable_result().interval()
+
+
 def test_every_reason_is_given_once():
     result = unreliable_result("few samples", "readouts shifted", "few samples")
     assert result.unreliable == "few samples; readouts shifted"
@@ -77,7 +87,7 @@ def test_the_summary_qualifies_the_total():
 
 
 def test_the_summary_of_a_reliable_total_has_an_error_bar():
-    assert "total 6.478 ± 0.061 of" in repr(reliable_result())
+    assert "total 6.478 ± 0.067 of" in repr(reliable_result())
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])

@@ -130,7 +130,6 @@ def test_random_features_refuse_other_activations_and_other_inputs(features):
         infocap.systems.RandomFeatures(3)(u)
 
 
-@pytest.mark.filterwarnings("ignore:the inputs are a single low-discrepancy design")
 def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warning():
     basis = infocap.product_basis("legendre", 2, 6)
     system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, gain=2.0, noise=0.01)

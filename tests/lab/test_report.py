@@ -93,10 +93,10 @@ def test_everything_measured_is_shown():
     low, high = result.total_interval(0.95)
     assert "Tube 7" in said
     assert (
-        f"The device computes {result.total:.2f} ± {result.total_standard_error:.2f} of at most 13"
+        f"The device computes {result.total:.3f} ± {result.total_standard_error:.3f} of at most 13"
         in said
     )
-    assert f"95 % interval {low:.2f} to {high:.2f}" in said
+    assert f"95 % interval {low:.3f} to {high:.3f}" in said
     assert "From 512 samples of 12 readouts and the constant, among 28 Legendre functions" in said
     assert "in functions of the inputs outside this basis" in said
     assert "lost to noise, as repeated measurements show" in said

@@ -20,8 +20,13 @@ MIN_SAMPLES_PER_READOUT = 4
 # A corrected total scatters around the rank; beyond this multiple of it something is wrong.
 MAX_TOTAL_OVER_RANK = 1.01
 # E[y^4] above which a few samples decide the mean of y²: so much for each sample, and at least.
-MAX_FOURTH_MOMENT_PER_SAMPLE = 0.1
-MIN_LARGE_FOURTH_MOMENT = 100.0
+# With three normal inputs and 1024 samples, totals of functions up to degree 3 (E[y^4] = 93) held
+# in 83 to 88 % instead of 95 %, with 4096 samples in 98 % (benchmarks/accuracy.py).
+MAX_FOURTH_MOMENT_PER_SAMPLE = 0.05
+MIN_LARGE_FOURTH_MOMENT = 50.0
+# The same for sequences, whose error bars come from long stretches.
+MAX_FOURTH_MOMENT_PER_TIME_STEP = 0.1
+MIN_LARGE_FOURTH_MOMENT_OF_SEQUENCE = 100.0
 # Part of the rank that a fit leaves, below which it is exact and moments do no harm.
 NOISELESS = 1e-7
 # Standard errors, and capacity, by which the total may exceed what noise allows.
@@ -73,7 +78,11 @@ def _large_fourth_moments(case: Case) -> Iterator[Check]:
         return
     if np.trace(residual_covariance) <= NOISELESS:
         return
-    limit = max(MAX_FOURTH_MOMENT_PER_SAMPLE * case.evidence.n_samples, MIN_LARGE_FOURTH_MOMENT)
+    n_samples = case.evidence.n_samples
+    limit = max(MAX_FOURTH_MOMENT_PER_SAMPLE * n_samples, MIN_LARGE_FOURTH_MOMENT)
+    if samples.basis.of_sequences:
+        limit_per_step = MAX_FOURTH_MOMENT_PER_TIME_STEP * n_samples
+        limit = max(limit_per_step, MIN_LARGE_FOURTH_MOMENT_OF_SEQUENCE)
     n_large = int(np.sum(samples.basis.fourth_moments > limit))
     if not n_large:
         return

@@ -42,7 +42,7 @@ from ..kernels import (
 )
 from ..samples import ColumnStatistics, Engine, Samples, cut_into_blocks
 from ..typing import Floats, Integers
-from ._groups import N_GROUPS, count_independent_groups, cut_into_groups
+from ._groups import Groups, InputOrder, choose_groups, find_input_order
 
 # Readouts on a device below which square matrices of them go to the processor, which handles small
 # matrices faster than the card.
@@ -179,14 +179,21 @@ class Evidence:
         return 2 * self.raw - self.raw_half
 
     @cached_property
-    def n_groups(self) -> int:
-        """Number of independent groups of samples; 0 for a single low-discrepancy design."""
-        return count_independent_groups(self.samples, self.engine)
+    def input_order(self) -> InputOrder | None:
+        """In which order the inputs come; None for a sequence, whose order is given."""
+        if self.basis.of_sequences:
+            return None
+        return find_input_order(self.samples, self.engine)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups of samples that are left out one at a time."""
+        return choose_groups(self.samples, self.input_order)
 
     @property
     def group_edges(self) -> Integers:
-        """The rows at which the groups of samples begin, and the number of samples."""
-        return cut_into_groups(self.samples, self.n_groups or N_GROUPS)
+        """Where the groups of samples begin, and the number of samples."""
+        return self.groups.edges
 
     @cached_property
     def leverage(self) -> Floats:

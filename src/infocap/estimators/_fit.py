@@ -41,6 +41,7 @@ from ..kernels import AddableSums, Ridge
 from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
+from ._groups import Groups
 
 # Ridge penalties per sample of the first fits, which have no prior, and of the fits with a prior.
 # The residual of a fit changes little within a factor of ten of its best penalty: twice as many
@@ -76,6 +77,14 @@ MIN_RELATIVE_PRIOR = 1e-8
 MIN_RELATIVE_POWER = 1e-12
 # Eigenvalues of G are 1 for whitened readouts and many samples; estimates below this are noise.
 MIN_EIGENVALUE = 0.1
+# Largest eigenvalue of a fit's own G, in units of sqrt(rank / N) above 1, beyond which least
+# squares takes its place. A fit by functions that are large where few samples fall can predict
+# readouts between the samples that are far too large.
+MAX_EXCESS_OF_EIGENVALUE = 3.0
+# E[y^4] of a function, relative to the number of samples, above which few samples decide its mean
+# square where they have no weights. The tails of the inputs are then not sampled, and neither least
+# squares nor a short error bar is safe.
+MAX_FOURTH_MOMENT_PER_SAMPLE = 0.1
 # Least 1 - h of a single sample, so that it cannot make a bias diverge or decide a p-value. For a
 # bias (`_residual_sums`) h = |e|²/N is what its residual e adds to the covariance of the residuals,
 # in units of G. For p-values of sequences (`_sequence`) h = |y|²/N is its leverage in the fit by
@@ -182,6 +191,12 @@ class Metric:
         xp = array_namespace(rows)
         return xp.vecdot(rows, rows) - xp.vecdot(along * self.weights, along)
 
+    def product(self, rows: Any, others: Any) -> Any:
+        """Return x G^-1 y' of each row x and the row y at its place, (rows,)."""
+        xp = array_namespace(rows)
+        along = (rows @ self.directions) * self.weights
+        return xp.vecdot(rows, others) - xp.vecdot(along, others @ self.directions)
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -206,6 +221,11 @@ class Fit:
     phi_phi: Any  # sums of phi phi', (controls, controls)
     residual_power: float  # mean square of the held-out residuals, summed over readouts
 
+    @property
+    def largest_eigenvalue(self) -> float:
+        """The largest eigenvalue of the first estimate of G."""
+        return self.first_metric.largest_eigenvalue
+
 
 class Piece(NamedTuple):
     """Consecutive rows: inputs, values of some functions, and whitened readouts."""
@@ -216,22 +236,23 @@ class Piece(NamedTuple):
     z: Any  # (rows, rank)
 
 
-def fit_readouts(evidence: Evidence, kind: str, group_edges: Integers) -> Fit:
+def fit_readouts(evidence: Evidence, kind: str, groups: Groups) -> Fit:
     """Fit the readouts by controls: one pass for the sums, then a choice among ridge fits.
 
     The first fits use the reported functions alone. The capacities that they find become the prior
     of further fits (empirical Bayes), which also use higher degrees. A second round of priors would
     lower the residual by less than 3 %, also with fewer samples than functions.
 
-    `kind` is ``"auto"``, ``"least-squares"`` or ``"none"``; `group_edges` are the rows where groups
-    begin.
+    A fit whose own G is too large gives way to least squares, if the G of that is smaller.
+
+    `kind` is ``"auto"``, ``"least-squares"`` or ``"none"``.
     """
-    selection = _prepare_selection(evidence, group_edges)
+    selection = _prepare_selection(evidence, groups)
     with cores_for_matrices(evidence.rank):
-        return _select_fit(selection, kind)
+        return _select_fit(selection, kind, evidence)
 
 
-def _select_fit(selection: _FitSelection, kind: str) -> Fit:
+def _select_fit(selection: _FitSelection, kind: str, evidence: Evidence) -> Fit:
     """Choose among the fits of each kind of penalty."""
     penalties = {"none": (), "least-squares": (0.0,), "auto": RIDGE_PENALTIES}[kind]
     is_reported = np.isin(np.arange(len(selection.controls)), selection.positions)
@@ -247,10 +268,43 @@ def _select_fit(selection: _FitSelection, kind: str) -> Fit:
     candidates = first_candidates[:1]
     candidates += selection.ridge_fits(prior_penalty_weights, RIDGE_PENALTIES_WITH_PRIOR)
     second_fit = selection.select(candidates)
-    return second_fit if second_fit.residual_power < first_fit.residual_power else first_fit
+    best = second_fit if second_fit.residual_power < first_fit.residual_power else first_fit
+    has_least_squares = len(first_candidates) == len(penalties)  # its penalty is the first, 0
+    if has_least_squares and _predicts_too_much(best, evidence):
+        least_squares = selection.select(first_candidates[:1])
+        if least_squares.largest_eigenvalue < best.largest_eigenvalue:
+            return least_squares
+    return best
 
 
-def _prepare_selection(evidence: Evidence, group_edges: Integers) -> _FitSelection:
+def _predicts_too_much(fit: Fit, evidence: Evidence) -> bool:
+    """Whether the fit's own G is larger than chance explains, and the samples show its tails."""
+    excess = fit.largest_eigenvalue - 1
+    limit = MAX_EXCESS_OF_EIGENVALUE * (evidence.rank / evidence.n_samples) ** 0.5
+    return excess > limit and not few_samples_decide(evidence)
+
+
+def few_samples_decide(evidence: Evidence) -> bool:
+    """Whether E[y^4] of some function is so large that a few samples decide its mean square."""
+    if evidence.samples.sqrt_sample_weight is not None:
+        return False
+    limit = MAX_FOURTH_MOMENT_PER_SAMPLE * evidence.n_samples
+    return float(evidence.fourth_moments.max()) > limit
+
+
+def largest_eigenvalue(gram: Any, limit: float) -> float:
+    """Return the largest eigenvalue of G if it is above a limit, else the limit.
+
+    It is 1 for whitened readouts and many samples.
+    """
+    xp = array_namespace(gram)
+    identity = to_library_of(np.eye(gram.shape[0]), gram)
+    if float(cholesky(limit * identity - gram)[-1, -1]) > 0:  # NaN if one is above
+        return limit
+    return max(float(xp.linalg.eigvalsh(gram)[-1]), limit)
+
+
+def _prepare_selection(evidence: Evidence, groups: Groups) -> _FitSelection:
     """Make the pass over the samples that all fits need."""
     n = evidence.n_samples
     controls = choose_controls(evidence)
@@ -263,16 +317,26 @@ def _prepare_selection(evidence: Evidence, group_edges: Integers) -> _FitSelecti
     sums: ControlSums = evidence.engine.fold(samples, sum_controls)
 
     xp = array_namespace(sums.phi_z)
-    middle = int(group_edges[len(group_edges) // 2])
+    phi = xp.concat([piece.phi for piece in sums.heldout], axis=1)
+    z = xp.concat([piece.z for piece in sums.heldout])
+    n_first_groups = len(groups.edges) // 2
+    middle = int(groups.edges[n_first_groups])
+    if groups.of_row is None:
+        in_first_half = heldout_rows < middle
+    else:
+        in_first_half = groups.of_row[heldout_rows] < n_first_groups
+        order = to_library_of(np.argsort(~in_first_half, kind="stable"), z)
+        phi = take_rows(phi.T, order).T
+        z = take_rows(z, order)
     return _FitSelection(
         controls=controls,
         positions=evidence.basis.positions_in(controls),
         sums=sums,
         n_constant=int(evidence.samples.constant),
         half_fractions=(middle / n, 1 - middle / n),
-        phi=xp.concat([piece.phi for piece in sums.heldout], axis=1),
-        z=xp.concat([piece.z for piece in sums.heldout]),
-        n_heldout_in_first_half=int(np.searchsorted(heldout_rows, middle)),
+        phi=phi,
+        z=z,
+        n_heldout_in_first_half=int(np.count_nonzero(in_first_half)),
     )
 
 
@@ -320,7 +384,8 @@ class _FitSelection:
     sums: ControlSums
     n_constant: int  # 1 where the first readout is the constant, which is known exactly
     half_fractions: tuple[float, float]  # of all samples, in each half
-    phi: Any  # values of the controls at the held-out rows, (controls, rows)
+    # Values of the controls at the held-out rows, those of the first half first, (controls, rows).
+    phi: Any
     z: Any  # whitened readouts at these rows, (rows, rank)
     n_heldout_in_first_half: int
 

@@ -38,6 +38,11 @@ class Estimate:
     without_stretches
         Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in
         turn, (stretches, terms).
+    without_groups
+        Capacities when each group of samples of a device without memory is left out in turn,
+        (groups, terms), so that their jackknife gives standard errors.
+    inputs_fingerprint
+        The same for the same inputs in the same order; None where the method does not tell.
     residual_covariance
         Covariance of what a fit leaves of the readouts, along the same directions, (rank, rank).
 
@@ -60,6 +65,8 @@ class Estimate:
     unbiased: Floats | None = None
     coordinates: tuple[Floats, ...] = ()
     without_stretches: Floats | None = None
+    without_groups: Floats | None = None
+    inputs_fingerprint: str | None = None
     residual_covariance: Floats | None = None
 
 

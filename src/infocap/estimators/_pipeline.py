@@ -367,6 +367,8 @@ def conclude(
         weights=weights,
         residual_covariance=estimate.residual_covariance,
         without_stretches=estimate.without_stretches,
+        without_groups=estimate.without_groups,
+        inputs_fingerprint=estimate.inputs_fingerprint,
     )
 
 

@@ -17,7 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import array_namespace, is_on_device, multiply_tall
+from .._arrays import (
+    array_namespace,
+    is_on_device,
+    multiply_tall,
+    take_rows,
+    to_library_of,
+)
 from ..basis import ProductBasis
 from ..kernels import AddableSums, rows_at
 from ..samples import Samples
@@ -59,7 +65,8 @@ class ResidualSums(AddableSums):
     bias: Any  # |e rho - f (e·W)|² of the reported controls, (reported controls,)
     bias_without_weights: Any  # a y² of the functions of the job's basis, (terms,)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
-    # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
+    # |z|⁴, |e|⁴, |e|⁸; by how much |e|² and the influence on the sum of all capacities are larger
+    # with the margins for error bars; this influence with the usual margins, and its square: (7,)
     powers: Any
 
 
@@ -81,11 +88,40 @@ class SecondPassJob:
     fit: Fit
     positions: Integers  # among the controls, of the reported functions that are controls
     weights_of_z: Any  # W of these, (reported controls, rank)
+    # W of all controls, zero for those that are in no pass, (controls, rank).
+    total_weights: Any
+    is_reported: Any  # 1 for the controls that are in a pass, 0 for others, (controls,)
+    total_weights_root: Any  # its product with its transpose is W'W, (rank, columns)
     # The constant, with which every basis begins, and all reported functions. None if all of these
     # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
     metric: Metric  # G^-1 of the first estimate
-    group_edges: Integers  # rows where groups begin, half of them in each half of the samples
+    # Rows where groups begin, half of the groups in each half of the samples. Where the samples
+    # have random groups, these are the running totals of their sizes.
+    group_edges: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Values of functions and readouts at some rows."""
+
+    phi: Any  # all controls, (controls, rows)
+    y: Any  # functions of the job's basis, (terms, rows); empty without that basis
+    z: Any  # whitened readouts, (rows, rank)
+
+    def slice_rows(self, start: int, stop: int) -> _Values:
+        """Return the rows `start` to `stop` of these."""
+        return _Values(
+            phi=self.phi[:, start:stop], y=self.y[:, start:stop], z=self.z[start:stop, :]
+        )
+
+    def take_rows(self, rows: Any) -> _Values:
+        """Return some of these rows, given by their numbers."""
+        return _Values(
+            phi=take_rows(self.phi.T, rows).T,
+            y=take_rows(self.y.T, rows).T,
+            z=take_rows(self.z, rows),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +134,7 @@ class _ResidualRows:
     z: Any  # whitened readouts, (rows, rank)
     e: Any  # residuals in a fit without each row, (rows, rank)
     e_for_errors: Any  # the same with smaller margins, for error bars; mostly the same array
+    raw: Any  # residuals in the fit of all rows, (rows, rank)
 
     def slice_rows(self, start: int, stop: int) -> _ResidualRows:
         """Return the rows `start` to `stop` of these."""
@@ -110,6 +147,7 @@ class _ResidualRows:
             z=self.z[start:stop, :],
             e=e,
             e_for_errors=self.e_for_errors[start:stop, :] if differs else e,
+            raw=self.raw[start:stop, :],
         )
 
 
@@ -124,21 +162,26 @@ def residual_sums(
     edges = job.group_edges - samples.first_row
     middle = len(edges) // 2
     controls = job.fit.controls
-    # The values of all controls and of the reported ones are two arrays of the size of phi. Those
-    # of the job's basis may be larger.
-    n_arrays = 2
+    # The values of all controls and of the reported ones are two arrays of the size of phi, and
+    # rows in the order of random groups another one. Those of the job's basis may be larger.
+    n_arrays = 2 if samples.group_of_row is None else 3
     if job.basis is not None:
         n_arrays = max(n_arrays, len(job.basis) // len(controls))
-    rows_of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
-    for half, (first, last) in zip(job.fit.halves, rows_of_halves, strict=True):
-        for piece in iterate_pieces(samples, first, last, controls, n_arrays=n_arrays, **whitener):
-            rows = _rows_of(piece, samples, half, job)
-            for group, begin, end in _groups_of(piece, edges):
-                for number, sums_of_rows in zip(
-                    (group, ALL_GROUPS),
-                    _sum_rows(rows.slice_rows(begin, end), job, samples.n_total),
-                    strict=True,
-                ):
+    for piece in iterate_pieces(samples, start, stop, controls, n_arrays=n_arrays, **whitener):
+        values, cuts = _by_group(_values_of(piece, samples, job), piece.first, samples, edges)
+        for half, groups in zip(job.fit.halves, (cuts[: middle + 1], cuts[middle:]), strict=True):
+            first_row = groups[0]
+            last_row = groups[-1]
+            if first_row == last_row:
+                continue
+            rows = _residuals_of(values.slice_rows(first_row, last_row), half, job)
+            first_group = 0 if half is job.fit.halves[0] else middle
+            for group, (begin, end) in enumerate(pairwise(groups), first_group):
+                if begin == end:
+                    continue
+                rows_of_group = rows.slice_rows(begin - first_row, end - first_row)
+                of_group, of_all = _sum_rows(rows_of_group, job, samples.n_total)
+                for number, sums_of_rows in ((group, of_group), (ALL_GROUPS, of_all)):
                     if number in sums:
                         sums[number] = sums[number].absorb(sums_of_rows)
                     else:
@@ -146,17 +189,32 @@ def residual_sums(
     return sums
 
 
-def _groups_of(piece: Piece, edges: Integers) -> Iterator[tuple[int, int, int]]:
-    """Yield the groups that a piece holds rows of, with the first and the last of these rows."""
-    cuts = np.clip(edges - piece.first, 0, piece.z.shape[0])
-    for group in np.flatnonzero(np.diff(cuts)).tolist():
-        yield group, int(cuts[group]), int(cuts[group + 1])
+def _values_of(piece: Piece, samples: Samples, job: SecondPassJob) -> _Values:
+    """Return the values of a piece, those of the job's basis included."""
+    if job.basis is None:
+        y = piece.phi[:0, :]
+    else:
+        y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
+    return _Values(phi=piece.phi, y=y, z=piece.z)
 
 
-def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) -> _ResidualRows:
-    """Return the values of a piece, and the residual of each row in a fit without that row."""
-    phi = piece.phi
-    z = piece.z
+def _by_group(
+    values: _Values, first: int, samples: Samples, edges: Integers
+) -> tuple[_Values, list[int]]:
+    """Return rows in the order of their groups, and where each group begins and the last ends."""
+    n_rows = values.z.shape[0]
+    if samples.group_of_row is None:
+        return values, np.clip(edges - first, 0, n_rows).tolist()
+    group_of_row = samples.group_of_row[first : first + n_rows]
+    order = np.argsort(group_of_row, kind="stable")
+    cuts = np.searchsorted(group_of_row[order], np.arange(len(edges)))
+    return values.take_rows(to_library_of(order, values.z)), cuts.tolist()
+
+
+def _residuals_of(values: _Values, half: HalfFit, job: SecondPassJob) -> _ResidualRows:
+    """Return rows of one half with the residual of each row in a fit without that row."""
+    phi = values.phi
+    z = values.z
     xp = array_namespace(z)
     residual = z - phi.T @ half.coefficients
     # By what the part of a residual along the directions of each fit is divided.
@@ -181,17 +239,14 @@ def _rows_of(piece: Piece, samples: Samples, half: HalfFit, job: SecondPassJob) 
             residual, {number: 1 / margin for number, margin in margins_for_errors.items()}
         )
 
-    if job.basis is None:
-        y = phi[:0, :]
-    else:
-        y = samples.apply_weights(job.basis.values(piece.inputs).T, piece.first).T
     return _ResidualRows(
         phi=phi,
         reported_controls=rows_at(phi, job.positions),
-        y=y,
+        y=values.y,
         z=z,
         e=e,
         e_for_errors=e_for_errors,
+        raw=residual,
     )
 
 
@@ -214,7 +269,16 @@ def _sum_rows(
     e_power_for_errors = e_power
     if rows.e_for_errors is not e:
         e_power_for_errors = job.metric.power(rows.e_for_errors)
-    powers = [z_power**2, e_power**2, e_power**4, e_power_for_errors - e_power]
+    influence, change_of_influence = _influence_on_total(rows, job, n_total)
+    powers = [
+        z_power**2,
+        e_power**2,
+        e_power**4,
+        e_power_for_errors - e_power,
+        change_of_influence,
+        influence,
+        influence**2,
+    ]
 
     # W comes from all samples, this one included, so rho = y - z·W is too small, as a residual of
     # least squares is: with W of the other samples it would be rho / (1 - h), with h = |e|²/N, and
@@ -272,6 +336,35 @@ def _sum_controls(
         fourth = xp.vecdot(square, square)
         influences.append(xp.stack([first, second, fourth]))
     return xp.concat(biases), xp.concat(influences, axis=1)
+
+
+def _influence_on_total(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> tuple[Any, Any]:
+    """Return the influence of rows on the sum of all capacities, and its change by smaller margins.
+
+    The sum of (e·W)(2 rho + e·W) over all functions is 2 e·q + e M e', with q = sum of rho W and
+    M = W'W. Functions that are not controls have W = 0.
+
+    W comes from all samples, this one included, whose part of it is y e'/N for the residual e in
+    the fit of all samples. In one capacity this is little, but it adds up over the functions, to
+    |e|² times the sum of rho y / N, and does not average out. So it is subtracted.
+    """
+    xp = array_namespace(rows.z)
+    y_w = rows.phi.T @ job.total_weights
+    # Products with M are those with its root.
+    z_root = rows.z @ job.total_weights_root
+    rho_y = job.is_reported @ rows.phi**2 - xp.vecdot(y_w, rows.z)
+
+    def influence_of(e: Any) -> Any:
+        e_root = e @ job.total_weights_root
+        return 2 * xp.vecdot(y_w, e) + xp.vecdot(e_root - 2 * z_root, e_root)
+
+    with_margin = influence_of(rows.e)
+    with_smaller_margin = with_margin
+    if rows.e_for_errors is not rows.e:
+        with_smaller_margin = influence_of(rows.e_for_errors)
+    e_power = job.metric.product(rows.e, rows.raw)
+    self_influence = 2 * e_power * rho_y / n_total
+    return with_margin - self_influence, with_smaller_margin - with_margin
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

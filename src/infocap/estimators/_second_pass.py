@@ -43,7 +43,8 @@ from ..basis import ProductBasis
 from ..kernels import SMALLEST_DIVISOR, AddableSums, absorb_groups, add_groups, rows_at
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import NO_FIT, Fit, Metric, whitening_from_gram
+from ._fit import NO_FIT, Fit, Metric, largest_eigenvalue, whitening_from_gram
+from ._groups import Groups
 from ._residual_sums import (
     ALL_GROUPS,
     ResidualSums,
@@ -57,6 +58,11 @@ from ._residual_sums import (
 FEW_SAMPLES_WIDENING = 4.0
 # Samples that a variance is taken to rest on at least.
 MIN_EFFECTIVE_SAMPLES = 2.0
+# Largest eigenvalue of G that needs no second look.
+MIN_LARGE_EIGENVALUE = 1.5
+# Smallest eigenvalue of G from which on none comes near zero when a group is left out. Below it,
+# one such eigenvalue could make the error bar a hundred times too long.
+MIN_SAFE_EIGENVALUE = 0.5
 # Bytes of sums y e' by groups that are kept at a time; with more functions the second pass is made
 # several times.
 MAX_SUMS_BYTES = 500_000_000
@@ -78,7 +84,7 @@ class PassResults:
     variance: Floats  # of the capacities, (terms,)
     group_variance: Floats  # of the white coefficients between groups, (terms,)
     group_covariance: Floats  # of the same, summed over functions, (rank, rank)
-    jackknife_totals: Floats  # sums of capacities without each group, (groups,)
+    capacities_without: Floats  # capacities without each group, (groups, terms)
     half_totals: Floats  # sums of capacities from each half of the samples alone, (2,)
     # Squared change of c between the halves, with the fit as it is and with a re-estimated fit.
     fixed_fit_change: float
@@ -86,21 +92,34 @@ class PassResults:
     residual_covariance: Floats  # of e G^-1/2, (rank, rank); its trace is the unexplained rank
     leverage_ratio: float  # S_N / (K N), K being the rank: how much single samples weigh
     effective_samples: float  # (Σ|e|⁴)² / Σ|e|⁸: how many samples the noise of the total rests on
-    clipped_power: float  # by how much the mean of |e|² is larger with the margins for error bars
+    # By how much the mean of |e|², and the sum of the capacities, are larger with the margins for
+    # error bars.
+    clipped_power: float
+    change_by_margins: float
+    # Variance of the sum of the capacities that the influences of single samples have, to first
+    # order.
+    variance_of_total: float
     smallest_eigenvalue: float  # of G
+    largest_eigenvalue: float
+
+    @property
+    def jackknife_totals(self) -> Floats:
+        """Sums of capacities without each group, (groups,)."""
+        totals: Floats = self.capacities_without.sum(axis=1)
+        return totals
 
 
-def run_second_pass(evidence: Evidence, fit: Fit, group_edges: Integers) -> PassResults:
+def run_second_pass(evidence: Evidence, fit: Fit, groups: Groups) -> PassResults:
     """Go through the samples once more with the chosen fits.
 
     If memory does not allow for all functions at a time, the pass is made for some after others.
     """
     n_terms = len(fit.positions)
-    step = _functions_per_pass(evidence, n_groups=len(group_edges) - 1)
+    step = _functions_per_pass(evidence, n_groups=len(groups.edges) - 1)
     results = []
     for first in range(0, n_terms, step):
         functions = slice(first, min(first + step, n_terms))
-        results.append(_pass_for_functions(functions, evidence, fit, group_edges))
+        results.append(_pass_for_functions(functions, evidence, fit, groups))
     return results[0] if len(results) == 1 else _join_functions(results)
 
 
@@ -115,15 +134,17 @@ def _functions_per_pass(evidence: Evidence, n_groups: int) -> int:
 
 
 def _pass_for_functions(
-    functions: slice, evidence: Evidence, fit: Fit, group_edges: Integers
+    functions: slice, evidence: Evidence, fit: Fit, row_groups: Groups
 ) -> PassResults:
     """Make the second pass for some functions, and conclude from its sums."""
     reported = _reported_functions(functions, evidence, fit)
-    sum_residuals = partial(residual_sums, job=reported.job(fit, group_edges), **evidence.whitener)
+    job = reported.job(fit, row_groups.edges)
+    sum_residuals = partial(residual_sums, job=job, **evidence.whitener)
+    samples = row_groups.label(evidence.samples)
     merge = absorb_groups if evidence.engine.merges_here else add_groups
-    by_group = evidence.engine.fold(evidence.samples, sum_residuals, merge)
+    by_group = evidence.engine.fold(samples, sum_residuals, merge)
     with cores_for_matrices(evidence.rank):
-        return _conclude(by_group, reported, evidence, fit, len(group_edges) // 2)
+        return _conclude(by_group, reported, evidence, fit, len(row_groups.edges) // 2)
 
 
 def _conclude(
@@ -164,7 +185,9 @@ def _conclude(
         widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
         variance = np.maximum(variance, widening * serial_variance)
 
-    estimate = {"c": c, "gram": gram, "whitening": whitening}
+    identity = to_library_of(np.eye(gram.shape[0]), gram)
+    is_safe = float(cholesky(gram - MIN_SAFE_EIGENVALUE * identity)[-1, -1]) > 0
+    estimate = {"c": c, "gram": gram, "whitening": whitening, "is_safe": is_safe}
     scatter = _scatter_between(groups, whole, **estimate)
     half_scatter = _scatter_between(sums_of_halves, whole, **estimate)
     # A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
@@ -173,23 +196,29 @@ def _conclude(
     for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
         change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
         refitted_y_e.append(half.y_e + change_of_c)
-    z_power_2, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
+    z_power_2, e_power_2, e_power_4, clipped_power, change_by_margins, *influences = to_numpy(
+        whole.powers
+    )
+    sum_of_influences, sum_of_squared_influences = influences
     return PassResults(
         white_coefficients=c @ whitening,
         bias=bias,
         variance=np.maximum(variance, 0.0),
         group_variance=scatter.variance,
         group_covariance=scatter.covariance,
-        jackknife_totals=scatter.jackknife_totals,
+        capacities_without=scatter.capacities_without,
         # The first of these totals leaves out the first half, so it is that of the second.
-        half_totals=half_scatter.jackknife_totals[::-1],
+        half_totals=half_scatter.capacities_without.sum(axis=1)[::-1],
         fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
         refitted_change=_squared_difference(refitted_y_e, whitening),
         residual_covariance=residual_covariance,
         leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
+        change_by_margins=float(change_by_margins) / n,
+        variance_of_total=float(sum_of_squared_influences - sum_of_influences**2 / n) / n**2,
         smallest_eigenvalue=smallest_eigenvalue,
+        largest_eigenvalue=largest_eigenvalue(gram, MIN_LARGE_EIGENVALUE),
     )
 
 
@@ -222,8 +251,15 @@ class _ReportedFunctions:
 
     positions: Integers  # among the controls, (terms,); -1: is not a control
     weights_of_z: Any  # W, zero for functions that are not controls, (terms, rank)
+    total_weights: Any  # W of all controls, as in `SecondPassJob`, (controls, rank)
+    is_reported: Any  # as in `SecondPassJob`, (controls,)
     first_metric: Metric  # G^-1 of the first estimate
     basis: ProductBasis | None  # as in `SecondPassJob`
+
+    @property
+    def reported_positions(self) -> Integers:
+        """Positions of all controls that are in a pass."""
+        return np.flatnonzero(to_numpy(self.is_reported))
 
     def job(self, fit: Fit, group_edges: Integers) -> SecondPassJob:
         """Return what the work on a range of rows needs."""
@@ -232,6 +268,9 @@ class _ReportedFunctions:
             fit=_without_unused_arrays(fit),
             positions=self.positions[is_control],
             weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
+            total_weights=self.total_weights,
+            is_reported=self.is_reported,
+            total_weights_root=_root_of_gram(rows_at(self.total_weights, self.reported_positions)),
             basis=self.basis,
             metric=self.first_metric,
             group_edges=group_edges,
@@ -268,9 +307,14 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
     if np.any(positions < 0):
         numbers = np.arange(len(evidence.basis))[functions]
         basis = evidence.basis.subset(np.union1d([0], numbers))
+    is_reported = to_library_of(
+        np.isin(np.arange(len(fit.controls)), fit.positions) * 1.0, fit.first_c
+    )
     return _ReportedFunctions(
         positions=positions,
         weights_of_z=fit.first_metric.apply(rows_at(fit.first_c, positions)),
+        total_weights=fit.first_metric.apply(fit.first_c * is_reported[:, None]),
+        is_reported=is_reported,
         first_metric=fit.first_metric,
         basis=basis,
     )
@@ -349,13 +393,22 @@ class _GroupScatter:
 
     variance: Floats  # of each function's white coefficients between groups, (terms,)
     covariance: Floats  # between readout directions, summed over functions, (rank, rank)
-    jackknife_totals: Floats  # total capacity without each group, (groups,)
+    capacities_without: Floats  # capacities without each group, (groups, terms)
 
 
 def _scatter_between(
-    groups: list[_GroupSums], whole: _GroupSums, *, c: Any, gram: Any, whitening: Any
+    groups: list[_GroupSums],
+    whole: _GroupSums,
+    *,
+    c: Any,
+    gram: Any,
+    whitening: Any,
+    is_safe: bool,
 ) -> _GroupScatter:
-    """Compare groups with each other, and leave out each in turn."""
+    """Compare groups with each other, and leave out each in turn.
+
+    `is_safe` says that no eigenvalue of G comes near zero when a group is left out.
+    """
     xp = array_namespace(c)
     n_groups = len(groups)
     scaled_excesses = []
@@ -366,33 +419,49 @@ def _scatter_between(
     deviations = xp.concat(scaled_excesses) @ whitening
     variance = xp.sum(xp.reshape(xp.vecdot(deviations, deviations), (n_groups, -1)), axis=0)
 
-    def total_without(group: _GroupSums) -> Any:
-        """Return the sum of capacities: coefficients, Gram matrix, and the bias of squares."""
+    def capacities_without(group: _GroupSums) -> Any:
+        """Return the capacities: coefficients, Gram matrix, and the bias of squares."""
         fraction = group.count / whole.count
         n_without = whole.count - group.count
         c_without = c - (group.y_e - fraction * whole.y_e) / n_without
         gram_without = gram - (group.gram - fraction * whole.gram) / n_without
         # To first order, the noise in the squares differs between groups only by the groups' sizes.
         bias_without = (whole.bias - group.bias) / n_without**2
-        return xp.sum(_capacities(c_without, gram_without) - bias_without)
+        return _capacities(c_without, gram_without, is_safe) - bias_without
 
     map_groups = map if is_on_device(c) else parallel_map
     return _GroupScatter(
         variance=to_numpy(variance) / (n_groups - 1),
         covariance=to_numpy(deviations.T @ deviations),
-        jackknife_totals=to_numpy(xp.stack(list(map_groups(total_without, groups)))),
+        capacities_without=to_numpy(xp.stack(list(map_groups(capacities_without, groups)))),
     )
 
 
-def _capacities(c: Any, gram: Any) -> Any:
-    """Return c'G^-1c of each function, for c (terms, rank)."""
+def _capacities(c: Any, gram: Any, is_safe: bool) -> Any:
+    """Return c'G^-1c of each function, for c (terms, rank).
+
+    Eigenvalues of G are limited as those of the whitening where G is not safe.
+    """
     xp = array_namespace(c)
-    if not is_on_device(c):  # A device would have to be asked whether there is a factor.
-        lower = cholesky(gram)
-        if np.isfinite(lower[-1, -1]):
-            return xp.sum(solve_triangle(lower, c.T) ** 2, axis=0)
-    # A poor estimate of G may have negative eigenvalues, and no Cholesky factor.
-    return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
+    if is_safe:
+        if not is_on_device(c):  # A device would have to be asked whether there is a factor.
+            lower = cholesky(gram)
+            if np.isfinite(lower[-1, -1]):
+                return xp.sum(solve_triangle(lower, c.T) ** 2, axis=0)
+        # Half of the samples may give a G with negative eigenvalues, which has no such factor.
+        return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
+    whitening, _ = whitening_from_gram(gram)
+    return xp.sum((c @ whitening) ** 2, axis=1)
+
+
+def _root_of_gram(rows: Any) -> Any:
+    """Return a matrix whose product with its transpose is rows'rows, of few columns."""
+    n_rows, n_columns = rows.shape
+    if n_rows <= n_columns:
+        return rows.T
+    xp = array_namespace(rows)
+    power, directions = xp.linalg.eigh(rows.T @ rows)
+    return directions * xp.sqrt(xp.clip(power, 0, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,7 +512,7 @@ def _join_functions(results: list[PassResults]) -> PassResults:
         variance=np.concatenate([result.variance for result in results]),
         group_variance=np.concatenate([result.group_variance for result in results]),
         group_covariance=np.sum([result.group_covariance for result in results], axis=0),
-        jackknife_totals=np.sum([result.jackknife_totals for result in results], axis=0),
+        capacities_without=np.hstack([result.capacities_without for result in results]),
         half_totals=np.sum([result.half_totals for result in results], axis=0),
         fixed_fit_change=sum(result.fixed_fit_change for result in results),
         refitted_change=sum(result.refitted_change for result in results),

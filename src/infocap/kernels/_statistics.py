@@ -85,6 +85,18 @@ def student_widening(n_groups: int) -> float:
     return student_half_width / NORMAL_HALF_WIDTH
 
 
+def jackknife_error_of_groups(without: Floats) -> float:
+    """Return the jackknife's standard error of a number, from groups of independent samples.
+
+    Parameters
+    ----------
+    without
+        The number without each of the groups.
+    """
+    n_groups = len(without)
+    return float(student_widening(n_groups) * np.sqrt(n_groups - 1) * np.std(without))
+
+
 def jackknife_error_of_stretches(without: Floats) -> float:
     """Return the jackknife's standard error of a number, from stretches of a sequence.
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._formatting import counted, html_for_notebook, rounded, with_error
 from .._validation import require_one_of, require_probability
 from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis
-from ..errors import Check, DataError, ParameterError
+from ..errors import Check, DataError, ParameterError, warn
 from ..typing import ArrayLike, Floats, Target
 from ._analyses import Drift, Factors, Growth
 from ._target import Capacity, bias_corrected, expand, sum_over
@@ -62,6 +62,11 @@ class CapacityResult:
     without_stretches
         Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in
         turn, (stretches, terms).
+    without_groups
+        Capacities when each group of samples of a device without memory is left out in turn,
+        (groups, terms); sums over functions and differences of devices have errors from them.
+    inputs_fingerprint
+        The same for two results from the same inputs in the same order; None if not known.
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
@@ -103,6 +108,8 @@ class CapacityResult:
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
     without_stretches: Floats | None = None
+    without_groups: Floats | None = None
+    inputs_fingerprint: str | None = None
     weights: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None
@@ -174,12 +181,19 @@ class CapacityResult:
     def interval(self, level: float = 0.95) -> Floats:
         """Return the confidence interval of every capacity, (terms, 2), within [0, 1].
 
+        It holds only where `unreliable` is empty; otherwise a warning says so.
+
         Parameters
         ----------
         level
             The probability with which an interval holds.
         """
         half_width = self._half_width(self.standard_error, level)
+        if self.unreliable:
+            warn(
+                "intervals of capacities may be too short, as the total is unreliable: "
+                f"{self.unreliable}; see `warnings` of the result for what to do."
+            )
         centre = self.capacity if self.unbiased is None else self.unbiased
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 

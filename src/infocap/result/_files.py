@@ -46,6 +46,8 @@ OPTIONAL_FLOATS = (
     "noise_limited_total",
     "noise_limited_standard_error",
 )
+# The text by which results from the same inputs are known, or None.
+FINGERPRINT = "inputs_fingerprint"
 # What a recording tells besides capacities.
 ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 # The parts of the factors of functions of delayed inputs, along their last axis.
@@ -57,6 +59,7 @@ COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half
 EXTRA_ARRAYS = {
     "residual_covariance": ("coordinates_frame", "other_frame"),
     "without_stretches": ("stretch", "term"),
+    "without_groups": ("group", "term"),
     "weights": ("constant_and_readout", "term"),
 }
 
@@ -281,7 +284,7 @@ def saved_attributes(result: CapacityResult) -> dict[str, Any]:
         "basis": json.dumps(result.basis.to_dict()),
         "checks": json.dumps([check.to_dict() for check in result.checks]),
     }
-    for name in ("method", "total", *WHOLE_NUMBERS, *OPTIONAL_FLOATS):
+    for name in ("method", "total", FINGERPRINT, *WHOLE_NUMBERS, *OPTIONAL_FLOATS):
         value = getattr(result, name)
         if value is not None:
             attributes[name] = value
@@ -318,6 +321,7 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
         fields[name] = int(attributes[name])
     for name in OPTIONAL_FLOATS:
         fields[name] = float(attributes[name]) if name in attributes else None
+    fields[FINGERPRINT] = attributes.get(FINGERPRINT)
     metadata = dict(stored.metadata)
     for name, kind in ANALYSES.items():
         if name in metadata:

@@ -8,7 +8,11 @@ from .._formatting import with_error
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_stretches
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    jackknife_error_of_groups,
+    jackknife_error_of_stretches,
+)
 from ..typing import Booleans, Floats, Integers, Target
 
 if TYPE_CHECKING:
@@ -54,8 +58,10 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
 
     They are chosen by a mask or by their numbers.
 
-    Stretches that were left out tell how far the sum scatters. Without them the squared error of
-    the total is shared out as the squared errors of functions are.
+    Stretches or groups of samples that were left out tell how far the sum scatters. A few groups
+    tell it roughly, so the error is at least that of independent functions. What the total's error
+    holds beyond its jackknife, such as a bias that is left, is shared out as the squared errors of
+    functions are. Without groups this is done with all of the total's error.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     value = float(capacities[chosen].sum())
@@ -65,21 +71,28 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
-    fraction = float(np.linalg.norm(result.standard_error[chosen])) / error_of_all
-    return Capacity(value, fraction * result.total_standard_error, result.rank)
+    error_of_chosen = float(np.linalg.norm(result.standard_error[chosen]))
+    fraction = error_of_chosen / error_of_all
+    if result.without_groups is None:
+        return Capacity(value, fraction * result.total_standard_error, result.rank)
+    jackknife = jackknife_error_of_groups(result.without_groups[:, chosen].sum(axis=1))
+    jackknife_of_all = jackknife_error_of_groups(result.without_groups.sum(axis=1))
+    beyond = np.sqrt(max(result.total_standard_error**2 - jackknife_of_all**2, 0.0))
+    error = float(np.hypot(max(jackknife, error_of_chosen), fraction * beyond))
+    return Capacity(value, error, result.rank)
 
 
 def errors_by_degree(result: "CapacityResult") -> Floats | None:
     """Return the standard error of the capacity of each degree; None where the method gives none.
 
-    Errors of functions of a sequence are correlated, and `sum_over` takes that into account. The
-    others count as independent.
+    Errors of functions are correlated, which `sum_over` takes into account where the method left
+    out groups of samples. Otherwise they count as independent.
     """
     basis = result.basis
     n_degrees = basis.max_degree + 1
     if result.standard_error is None:
         return None
-    if basis.of_sequences:
+    if basis.of_sequences or result.without_groups is not None:
         sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
         # An error of None becomes NaN.
         return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)

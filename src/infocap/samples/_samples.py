@@ -71,6 +71,7 @@ class Samples:
     first_row: int = 0  # where a part begins in the whole
     time: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
     epoch_of_row: Integers | None = None  # which of 32 epochs of the acquisition each row is in
+    group_of_row: Integers | None = None  # random group of each row; None: groups are stretches
     sqrt_sample_weight: Floats | None = None  # root of each row's weight; None: all are 1
     repeats: Table | None = None  # readouts measured again, NaN in rows that were not repeated
     n_omitted_rows: int = 0  # rows that were left out
@@ -291,6 +292,7 @@ class Samples:
             first_row=self.first_row + start,
             time=None,
             epoch_of_row=_select(self.epoch_of_row, rows),
+            group_of_row=_select(self.group_of_row, rows),
             sqrt_sample_weight=_select(self.sqrt_sample_weight, rows),
             repeats=None,
             runs=None,

@@ -20,9 +20,9 @@ from .._formatting import (
 from .._validation import answers_unknown_parameters
 from ..basis import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
-from ..kernels import benjamini_hochberg
+from ..kernels import benjamini_hochberg, jackknife_error_of_groups
 from ..result import CapacityResult, errors_by_degree, per_term, sum_over
-from ..typing import Floats
+from ..typing import Booleans, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,9 +47,11 @@ MAX_FUNCTIONS_SHOWN = 5
 class Comparison:
     """Results of several devices for the same functions; differences are against the first.
 
-    The runs are taken as independent, so the squares of their standard errors add. Capacities are
-    the unbiased ones where the method gives them, so that single functions and degrees add up to
-    the total. Intervals hold with 95 %.
+    Runs at different inputs are independent, so the squares of their standard errors add. At the
+    same inputs, leaving out a group of samples changes both devices alike, and the differences of
+    these changes give the errors of totals and degrees. Capacities are the unbiased ones where the
+    method gives them, so that single functions and degrees add up to the total. Intervals hold with
+    95 %.
 
     Attributes
     ----------
@@ -75,18 +77,23 @@ class Comparison:
         totals = np.array([[result.total] for result in self.results])
         errors = [[result.total_standard_error] for result in self.results]
         ranks = np.array([[result.rank] for result in self.results])
+        all_functions = np.ones(len(self.basis), dtype=bool)
         # An error of None becomes NaN.
         return self._table(
-            "total", ["total"], values=totals, errors=np.array(errors, dtype=float), largest=ranks
+            "total",
+            ["total"],
+            values=totals,
+            errors=np.array(errors, dtype=float),
+            largest=ranks,
+            sums_over=[all_functions],
         )
 
     def by_degree(self) -> pd.DataFrame:
         """Return one row per degree and device.
 
-        The standard error of a degree is the root of the sum of squares over its functions: in
-        simulated runs the sums scatter by 0.7 to 1.2 times that (docs/compare.md). The errors of
-        functions of a sequence are correlated; there it comes from the stretches that were left
-        out in turn.
+        The standard error of a degree comes from the groups of samples, or the stretches of a
+        sequence, that were left out in turn, because errors of functions are correlated. For
+        methods without groups it is the root of the sum of squares over its functions.
         """
         degrees = self.basis.degrees
         names = [str(degree) for degree in range(self.basis.max_degree + 1)]
@@ -98,7 +105,14 @@ class Comparison:
             errors.append(unknown if errors_of_result is None else errors_of_result)
         sizes = np.bincount(degrees)
         largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
-        return self._table("degree", names, values=values, errors=np.array(errors), largest=largest)
+        return self._table(
+            "degree",
+            names,
+            values=values,
+            errors=np.array(errors),
+            largest=largest,
+            sums_over=[degrees == degree for degree in range(len(names))],
+        )
 
     def functions(self) -> pd.DataFrame:
         """Return one row per function and device; `significant` ones differ from the first device.
@@ -220,8 +234,34 @@ class Comparison:
             errors.append(unknown if result.standard_error is None else result.standard_error)
         return errors
 
+    def _errors_of_differences(self, errors: Floats, sums_over: Sequence[Booleans]) -> Floats:
+        """Return the standard errors of differences from the first device, (devices, quantities).
+
+        `sums_over` are the functions that are summed up in each quantity; empty for quantities that
+        are no sums.
+        """
+        first = self.results[0]
+        errors_of_differences = np.hypot(errors, errors[0])
+        for device, result in enumerate(self.results):
+            if not _have_same_groups(result, first):
+                continue
+            for quantity, chosen in enumerate(sums_over):
+                errors_of_differences[device, quantity] = _paired_error(
+                    _sum_without_groups(result, chosen),
+                    _sum_without_groups(first, chosen),
+                    (errors[device, quantity], errors[0, quantity]),
+                )
+        return errors_of_differences
+
     def _table(
-        self, kind: str, names: Sequence[str], *, values: Floats, errors: Floats, largest: Floats
+        self,
+        kind: str,
+        names: Sequence[str],
+        *,
+        values: Floats,
+        errors: Floats,
+        largest: Floats,
+        sums_over: Sequence[Booleans] = (),
     ) -> pd.DataFrame:
         """Return values (devices, quantities) and their errors as a table.
 
@@ -231,7 +271,7 @@ class Comparison:
         import pandas as pd
 
         difference = values - values[0]
-        error = np.hypot(errors, errors[0])
+        error = self._errors_of_differences(errors, sums_over)
         difference[0] = np.nan
         error[0] = np.nan
         columns = {
@@ -252,6 +292,33 @@ class Comparison:
         for name, column in columns.items():
             table[name] = column.T.ravel()
         return pd.DataFrame(table)
+
+
+def _have_same_groups(result: CapacityResult, other: CapacityResult) -> bool:
+    """Whether both come from the same inputs in the same order, and so from the same groups."""
+    if result.without_groups is None or other.without_groups is None:
+        return False
+    if result.inputs_fingerprint is None:
+        return False
+    return result.inputs_fingerprint == other.inputs_fingerprint
+
+
+def _sum_without_groups(result: CapacityResult, chosen: Booleans) -> Floats:
+    """Return the sum of some capacities without each group of samples, (groups,)."""
+    assert result.without_groups is not None
+    sums: Floats = result.without_groups[:, chosen].sum(axis=1)
+    return sums
+
+
+def _paired_error(without: Floats, without_of_other: Floats, errors: tuple[float, float]) -> float:
+    """Return the standard error of the difference of two sums from the same groups of samples.
+
+    What the errors of both hold beyond their jackknives is not shared, so its squares add.
+    """
+    variance = jackknife_error_of_groups(without - without_of_other) ** 2
+    for error, sums in zip(errors, (without, without_of_other), strict=True):
+        variance += max(error**2 - jackknife_error_of_groups(sums) ** 2, 0.0)
+    return float(np.sqrt(variance))
 
 
 @answers_unknown_parameters
@@ -387,6 +454,7 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     columns = {name: column[rows] for name, column in per_term(result).items()}
     total = sum_over(result, rows)
     without_stretches = result.without_stretches
+    without_groups = result.without_groups
     return replace(
         result,
         **columns,
@@ -394,6 +462,7 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
         total=float(total),
         total_standard_error=total.standard_error,
         without_stretches=None if without_stretches is None else without_stretches[:, rows],
+        without_groups=None if without_groups is None else without_groups[:, rows],
         coordinates=tuple(coordinates[:, rows] for coordinates in result.coordinates),
     )
 

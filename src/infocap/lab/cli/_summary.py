@@ -1,12 +1,14 @@
 """What commands print about a result or a recording."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._formatting import counted, decimals, join_names, with_error
+from ...errors import DataWarning
 from ...recording import Recording
 from ...result import CapacityResult
 from ..experiment import Plan
@@ -117,7 +119,11 @@ def _strongest_functions(result: CapacityResult, n_strongest: int) -> list[str]:
         lines.append(f"    {label:<{width}}  {capacity[k]:.3f}")
     if result.standard_error is not None:
         title += " (95 % interval)"
-        for position, (low, high) in enumerate(result.interval()[strongest]):
+        with warnings.catch_warnings():
+            # The line of the total says already that it is unreliable.
+            warnings.simplefilter("ignore", DataWarning)
+            intervals = result.interval()[strongest]
+        for position, (low, high) in enumerate(intervals):
             lines[position] += f"  ({low:.3f} to {high:.3f})"
     return ["", title, *lines]
 
