@@ -29,7 +29,14 @@ from ._fit import (
 from ._groups import N_GROUPS
 from ._method import Estimate
 from ._second_pass import MAX_SUMS_BYTES, PassResults, run_second_pass
-from ._sequence import CAPACITY_ROUNDING, estimate_sequence, short_stretches
+from ._sequence import (
+    CAPACITY_ROUNDING,
+    estimate_sequence,
+    few_samples_widening,
+    rare_excursions,
+    short_stretches,
+)
+from ._sequence_noise import normality_of_leverage
 
 # Samples per function below which the total is the sum of the clear capacities alone.
 MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL = 2
@@ -166,7 +173,8 @@ def _total_error(
     """
     totals = passes.jackknife_totals
     if evidence.basis.of_sequences:  # groups are stretches of a sequence
-        jackknife = jackknife_error_of_stretches(totals)
+        widening = few_samples_widening(passes.effective_samples)
+        jackknife = widening * jackknife_error_of_stretches(totals)
     else:
         n_groups = len(totals)
         scatter = np.sqrt(n_groups - 1) * float(np.std(totals))
@@ -183,9 +191,15 @@ def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float)
     """Yield a check for each reason why the errors may be larger than the error bars."""
     if evidence.basis.of_sequences:
         yield from short_stretches(evidence)
+        yield from rare_excursions(
+            passes.effective_samples,
+            normality_of_leverage(evidence),
+            _unexplained(passes),
+        )
+    else:
+        yield from _few_effective_samples(passes, error)
     yield from _few_samples_for_functions(evidence, passes)
     yield from _few_samples_for_readouts(evidence, passes)
-    yield from _few_effective_samples(passes, error)
     yield from _halves_that_disagree(passes, error)
     yield from _unstable_fit(evidence, passes)
     yield from _single_net(evidence, error)

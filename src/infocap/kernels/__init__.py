@@ -27,6 +27,7 @@ from ._statistics import (
     benjamini_hochberg,
     effective_directions,
     jackknife_error_of_stretches,
+    squared_mean_from_stretches,
     student_widening,
     zero_capacity_bound,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "preconditioner_from_triangle",
     "rows_at",
     "span",
+    "squared_mean_from_stretches",
     "student_widening",
     "sum_of_squares",
     "summarise",

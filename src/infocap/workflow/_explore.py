@@ -24,6 +24,8 @@ from ..basis import (
 )
 from ..errors import Check, DataError, DataWarning, warn
 from ..estimators import (
+    MAX_BYTES_OF_STRETCH_SUMS,
+    MEMORY_FRACTION_OF_STRETCH_SUMS,
     MIN_SAMPLES_PER_CONTROL,
     Evidence,
     control_sums,
@@ -31,7 +33,12 @@ from ..estimators import (
     gather_evidence,
     iterate_pieces,
 )
-from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg, effective_directions
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    benjamini_hochberg,
+    effective_directions,
+    squared_mean_from_stretches,
+)
 from ..result import CapacityResult
 from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
@@ -410,24 +417,71 @@ def _test(
         whitening_of_gram=fit.whitening,
         **evidence.whitener,
     )
-    sums = engine.fold(replace(samples, basis=basis), sum_residuals)
-    means = sums[not_found] / residual_degrees_of_freedom
-    capacity = np.sum(means[:, :-1] ** 2, axis=1)
-    bias = means[:, -1] / residual_degrees_of_freedom
+    sums = _sum_by_stretches(evidence, basis, not_found, sum_residuals)
+    capacity = sums.squares / residual_degrees_of_freedom**2
+    bias = sums.noise / residual_degrees_of_freedom**2
 
     # Without capacity, the squares of a function's means over their bias follow a chi-squared
     # distribution, with the effective number of directions of the residuals (Satterthwaite).
     directions = effective_directions(covariance)
-    variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
     p_values = scipy.special.chdtrc(
         directions, directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
+    )
+    undetected, undetected_standard_error = squared_mean_from_stretches(
+        sums.products / residual_degrees_of_freedom**2, sums.fractions
     )
     return _Test(
         unexplained=unexplained,
         p_values=p_values,
-        undetected=float(np.sum(capacity - bias)),
-        undetected_standard_error=float(np.sqrt(max(variance, 0.0))),
+        undetected=undetected,
+        undetected_standard_error=undetected_standard_error,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _SumsByStretches:
+    """Sums of y e' of some functions y, where e are the residuals of a fit."""
+
+    squares: Floats  # squared sums over all samples, added over the readouts, (functions,)
+    noise: Floats  # sums of y² |e|², the mean of `squares` without capacity, (functions,)
+    products: Floats  # of the sums over each two stretches, over all functions and readouts
+    fractions: Floats  # of the samples in each stretch, (stretches,)
+
+
+def _sum_by_stretches(
+    evidence: Evidence, basis: DelayedBasis, functions: Integers, sum_residuals: Any
+) -> _SumsByStretches:
+    """Go through the samples once; more often where memory does not suffice for all functions."""
+    edges = evidence.group_edges
+    n_stretches = len(edges) - 1
+    squares = np.empty(len(functions))
+    noise = np.empty(len(functions))
+    products = np.zeros((n_stretches, n_stretches))
+    step = _functions_per_pass(evidence, n_stretches)
+    for first in range(0, len(functions), step):
+        part = slice(first, first + step)
+        with_constant = np.concatenate([[0], functions[part]])  # every basis begins with it
+        tested = DelayedBasis(basis.families, basis.indices[with_constant], memory=basis.memory)
+        samples = replace(evidence.samples, basis=tested)
+        stretches = np.array(evidence.engine.fold(samples, sum_residuals, edges=edges.tolist()))
+        stretches = stretches[:, 1:, :]
+        whole = stretches.sum(axis=0)
+        squares[part] = np.sum(whole[:, :-1] ** 2, axis=1)
+        noise[part] = whole[:, -1]
+        vectors = stretches[:, :, :-1].reshape(n_stretches, -1)
+        products += vectors @ vectors.T
+    fractions = np.diff(edges) / evidence.n_samples
+    return _SumsByStretches(squares, noise, products, fractions)
+
+
+def _functions_per_pass(evidence: Evidence, n_stretches: int) -> int:
+    """Return the number of functions whose sums over all stretches fit into memory."""
+    max_bytes = MAX_BYTES_OF_STRETCH_SUMS
+    memory_limit = evidence.engine.memory_limit
+    if memory_limit is not None:
+        max_bytes = min(max_bytes, int(memory_limit * MEMORY_FRACTION_OF_STRETCH_SUMS))
+    bytes_per_function = 8 * n_stretches * (evidence.rank + 1)
+    return int(max(max_bytes // bytes_per_function, 1))
 
 
 def _residual_sums(
