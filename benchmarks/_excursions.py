@@ -88,13 +88,16 @@ class Bilinear(Device):
     """
 
     gain: tuple[float, float] = (0.6, 0.85)
+    linear: bool = False  # b = 0: a fading memory alone
 
     @cached_property
     def parameters(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """a, b and d of every node; b and d for inputs of variance one."""
+        """a, b and d of every node, for inputs of variance one."""
         rng = np.random.default_rng(self.seed)
         gain = rng.uniform(*self.gain, self.n_nodes)
         a = np.sqrt(gain) * rng.uniform(0.2, 0.8, self.n_nodes)
+        if self.linear:
+            a = np.sqrt(gain)
         b = np.sqrt(gain - a**2) * rng.choice([-1.0, 1.0], self.n_nodes)
         return a, b, rng.uniform(0.5, 1.5, self.n_nodes)
 
@@ -112,11 +115,6 @@ class Bilinear(Device):
             if step >= SETTLING:
                 x[:, step - SETTLING] = state
         return x
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """E[x] of every node: the same input changes the gain and is added."""
-        return np.zeros(self.n_nodes)  # x[t-1] does not depend on u[t], and its mean is zero
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -227,17 +225,32 @@ class Chain(Device):
 WITH_EXCURSIONS = [
     Bilinear("bilinear, 4 nodes, noise 10 %", 4, gain=(0.5, 0.75), seed=1),
     Bilinear("bilinear, 10 nodes, no noise", 10, noise=0.0, gain=(0.5, 0.7), seed=2),
+    Bilinear("bilinear, 5 nodes, gain 0.5 to 0.6", 5, gain=(0.5, 0.6), seed=42),
+    Bilinear("bilinear, normal inputs", 5, gain=(0.3, 0.5), family="hermite", seed=43),
+    Bilinear("one bilinear node, slow noise 20 %", 1, noise=0.2, slow=0.8, gain=(0.7, 0.7), seed=8),
     Chain("cascade of 10 gains, noise 3 %", 5, noise=0.03, length=10, size=1.3, seed=3),
-    Chain("cascade of exponential inputs, noise 10 %", 4, length=6, size=0.5, family="laguerre", seed=4),
+    Chain("cascade, exponential inputs", 4, length=6, size=0.5, family="laguerre", seed=4),
     Chain("coincidences, noise 5 %", 6, noise=0.05, kind="coincidence", length=5, size=2.5, seed=5),
     Chain("rare gate, noise 20 %", 6, noise=0.2, kind="gate", length=6, size=6.0, seed=6),
-    Chain("interferometer, bursts of noise", 6, noise=0.5, bursts=1.0, kind="phase", size=2.0, seed=7),
-    Bilinear("one bilinear node, slow noise 20 %", 1, noise=0.2, slow=0.8, gain=(0.7, 0.7), seed=8),
+    Chain(
+        "interferometer, bursts of noise", 6, noise=0.5, bursts=1.0, kind="phase", size=2.0, seed=7
+    ),
 ]
 WITHOUT_EXCURSIONS = [
     Chain("interferometer, noise 20 %", 6, noise=0.2, kind="phase", size=2.0, seed=11),
-    Chain("interferometer, half outside, no noise", 8, noise=0.0, kind="phase", size=3.5, seed=12),
-    Chain("interferometer, slow noise 50 %", 4, noise=0.5, slow=0.9, kind="phase", size=1.5, seed=13),
+    Chain("interferometer, half outside", 8, noise=0.0, kind="phase", size=3.5, seed=12),
+    Chain(
+        "interferometer, slow noise 50 %", 4, noise=0.5, slow=0.9, kind="phase", size=1.5, seed=13
+    ),
     Bilinear("bilinear, small gain, noise 30 %", 6, noise=0.3, gain=(0.2, 0.4), seed=14),
     Chain("one interferometer, noise 30 %", 1, noise=0.3, kind="phase", size=2.0, seed=15),
+    Bilinear(
+        "linear, 8 nodes, slow noise 40 %",
+        8,
+        noise=0.4,
+        slow=0.95,
+        gain=(0.5, 0.9),
+        linear=True,
+        seed=16,
+    ),
 ]
