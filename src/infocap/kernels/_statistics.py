@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._formatting import HALF_WIDTH_95
 from ..typing import ArrayLike, Floats
 
 # What a divisor is at least; it would be zero where there is no noise at all.
 SMALLEST_DIVISOR = 1e-300
-# Standard errors of a 95 % interval of the normal distribution.
-NORMAL_HALF_WIDTH = 1.96
 
 
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
@@ -76,13 +75,13 @@ def effective_directions(covariance: Floats) -> float:
 def student_widening(n_groups: int) -> float:
     """Return the factor for a standard error that is known from the scatter of a few groups.
 
-    With it 1.96 standard errors make a 95 % interval of Student's distribution.
+    With it `HALF_WIDTH_95` standard errors make a 95 % interval of Student's distribution.
     """
     from scipy.special import stdtrit
 
     # A 95 % interval leaves 2.5 % on either side.
     student_half_width = float(stdtrit(n_groups - 1, 0.975))
-    return student_half_width / NORMAL_HALF_WIDTH
+    return student_half_width / HALF_WIDTH_95
 
 
 def jackknife_error_of_stretches(without: Floats) -> float:
