@@ -30,7 +30,7 @@ from ._evidence import Evidence
 from ._fit import MIN_SAMPLE_MARGIN, iterate_pieces
 
 # Arrays of the size of the values of all controls that the pass makes at a time.
-ARRAYS_OF_CONTROLS = 6
+ARRAYS_OF_CONTROLS = 12
 
 
 @dataclass(frozen=True, eq=False)

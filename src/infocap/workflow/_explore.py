@@ -351,18 +351,20 @@ def _search(
         terms = sort_terms(families, list_terms(families, windows))
         basis = DelayedBasis(families, terms, memory=memory)
         not_found = np.flatnonzero(basis.positions_in(found) < 0)
-        test = _test(evidence, basis, found, not_found)
-        gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
+        fit = _fit_found(evidence, found)
+        p_values = _p_values(evidence, basis, fit)[not_found]
+        gain = rounds[-1].unexplained - fit.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
         if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS_THAT_FIND:
             n_new = 0
         else:
-            n_passed = np.count_nonzero(benjamini_hochberg(test.p_values, rate))
+            n_passed = np.count_nonzero(benjamini_hochberg(p_values, rate))
             n_new = min(int(n_passed), most_found - len(found))
-        new = not_found[np.argsort(test.p_values)[:n_new]]
-        rounds.append(Round(windows, len(basis) - 1, len(new), test.unexplained))
+        new = not_found[np.argsort(p_values)[:n_new]]
+        rounds.append(Round(windows, len(basis) - 1, len(new), fit.unexplained))
         if not len(new):
-            return _Search(found, rounds, test.undetected, test.undetected_standard_error)
+            undetected, error = _undetected(evidence, basis, fit, not_found)
+            return _Search(found, rounds, undetected, error)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _degrees_near_the_end(found, windows):
@@ -383,33 +385,26 @@ def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[
 
 
 @dataclass(frozen=True, eq=False)
-class _Test:
-    """What a fit leaves unexplained, and what other functions explain of it."""
+class _FoundFit:
+    """A fit of the readouts by the functions found, and what it leaves unexplained."""
 
+    sum_residuals: Any  # the work `_residual_sums` with the residuals e of this fit
+    degrees_of_freedom: int  # the number of samples, less that of the functions found
+    directions: float  # effective number of directions of the residuals (Satterthwaite)
     unexplained: float  # of the rank of the readouts
-    p_values: Floats  # of the other functions
-    undetected: float  # the capacity of the other functions together
-    undetected_standard_error: float
 
 
-def _test(
-    evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, not_found: Integers
-) -> _Test:
-    """Fit the readouts with the functions found, and test other functions on the residuals."""
-    samples = evidence.samples
-    engine = evidence.engine
+def _fit_found(evidence: Evidence, found: DelayedBasis) -> _FoundFit:
+    """Fit the readouts by least squares."""
     sum_controls = partial(control_sums, **evidence.whitener)
-    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_controls))
+    sums = evidence.engine.fold(replace(evidence.samples, basis=found), sum_controls)
+    fit = fit_least_squares(sums)
     if fit is None:
         raise DataError(
             "some functions found are the same on these samples; draw another sequence, or a "
             "longer one."
         )
     covariance = fit.whitening.T @ fit.residual_covariance @ fit.whitening
-    unexplained = float(np.trace(covariance))
-
-    # The fit has taken its share of the residuals.
-    residual_degrees_of_freedom = evidence.n_samples - len(found)
     sum_residuals = partial(
         _residual_sums,
         found=found,
@@ -417,61 +412,51 @@ def _test(
         whitening_of_gram=fit.whitening,
         **evidence.whitener,
     )
-    sums = _sum_by_stretches(evidence, basis, not_found, sum_residuals)
-    capacity = sums.squares / residual_degrees_of_freedom**2
-    bias = sums.noise / residual_degrees_of_freedom**2
-
-    # Without capacity, the squares of a function's means over their bias follow a chi-squared
-    # distribution, with the effective number of directions of the residuals (Satterthwaite).
-    directions = effective_directions(covariance)
-    p_values = scipy.special.chdtrc(
-        directions, directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
-    )
-    undetected, undetected_standard_error = squared_mean_from_stretches(
-        sums.products / residual_degrees_of_freedom**2, sums.fractions
-    )
-    return _Test(
-        unexplained=unexplained,
-        p_values=p_values,
-        undetected=undetected,
-        undetected_standard_error=undetected_standard_error,
+    return _FoundFit(
+        sum_residuals=sum_residuals,
+        degrees_of_freedom=evidence.n_samples - len(found),
+        directions=effective_directions(covariance),
+        unexplained=float(np.trace(covariance)),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _SumsByStretches:
-    """Sums of y e' of some functions y, where e are the residuals of a fit."""
+def _p_values(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> Floats:
+    """Test all functions of a basis on the residuals.
 
-    squares: Floats  # squared sums over all samples, added over the readouts, (functions,)
-    noise: Floats  # sums of y² |e|², the mean of `squares` without capacity, (functions,)
-    products: Floats  # of the sums over each two stretches, over all functions and readouts
-    fractions: Floats  # of the samples in each stretch, (stretches,)
+    Without capacity, the squares of a function's means over their bias follow a chi-squared
+    distribution, with the effective number of directions of the residuals.
+    """
+    sums = evidence.engine.fold(replace(evidence.samples, basis=basis), fit.sum_residuals)
+    means = sums / fit.degrees_of_freedom
+    capacity = np.sum(means[:, :-1] ** 2, axis=1)
+    bias = means[:, -1] / fit.degrees_of_freedom
+    p_values: Floats = scipy.special.chdtrc(
+        fit.directions, fit.directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
+    )
+    return p_values
 
 
-def _sum_by_stretches(
-    evidence: Evidence, basis: DelayedBasis, functions: Integers, sum_residuals: Any
-) -> _SumsByStretches:
-    """Go through the samples once; more often where memory does not suffice for all functions."""
+def _undetected(
+    evidence: Evidence, basis: DelayedBasis, fit: _FoundFit, not_found: Integers
+) -> tuple[float, float]:
+    """Return what the functions that were not found hold together, and its standard error.
+
+    Where memory does not suffice for their sums over all stretches, there are several passes.
+    """
     edges = evidence.group_edges
     n_stretches = len(edges) - 1
-    squares = np.empty(len(functions))
-    noise = np.empty(len(functions))
     products = np.zeros((n_stretches, n_stretches))
     step = _functions_per_pass(evidence, n_stretches)
-    for first in range(0, len(functions), step):
-        part = slice(first, first + step)
-        with_constant = np.concatenate([[0], functions[part]])  # every basis begins with it
+    for first in range(0, len(not_found), step):
+        with_constant = np.concatenate([[0], not_found[first : first + step]])
         tested = DelayedBasis(basis.families, basis.indices[with_constant], memory=basis.memory)
         samples = replace(evidence.samples, basis=tested)
-        stretches = np.array(evidence.engine.fold(samples, sum_residuals, edges=edges.tolist()))
-        stretches = stretches[:, 1:, :]
-        whole = stretches.sum(axis=0)
-        squares[part] = np.sum(whole[:, :-1] ** 2, axis=1)
-        noise[part] = whole[:, -1]
-        vectors = stretches[:, :, :-1].reshape(n_stretches, -1)
+        sums = evidence.engine.fold(samples, fit.sum_residuals, edges=edges.tolist())
+        vectors = np.array(sums)[:, 1:, :-1].reshape(n_stretches, -1)
         products += vectors @ vectors.T
-    fractions = np.diff(edges) / evidence.n_samples
-    return _SumsByStretches(squares, noise, products, fractions)
+    return squared_mean_from_stretches(
+        products / fit.degrees_of_freedom**2, np.diff(edges) / evidence.n_samples
+    )
 
 
 def _functions_per_pass(evidence: Evidence, n_stretches: int) -> int:
