@@ -1,7 +1,8 @@
 """Sequences: do error bars hold, how far off are totals, and how fast is it against ipc-module.
 
 ``python benchmarks/sequences.py --write`` takes about half an hour on one busy core and keeps the tables in RESULTS.md;
-without ``--write`` it prints them; ``--quick`` takes few data sets. The tables against ipc-module need it installed
+without ``--write`` it prints them; ``--quick`` takes few data sets. ``--excursions`` asks instead whether totals hold, or
+are flagged, where readouts make rare large excursions (``--processes 16``: three minutes). The tables against ipc-module need it installed
 (``pip install ipc-module``), and are left out otherwise.
 """
 
@@ -12,7 +13,8 @@ import importlib.util
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -21,8 +23,10 @@ from scipy.signal import lfilter
 
 import infocap
 from _common import run_tables
+from _excursions import WITH_EXCURSIONS, WITHOUT_EXCURSIONS, Device
 
 N, WASHOUT = 2000, 200
+Windows = tuple[tuple[int, int], ...]
 
 
 def coloured(rng: np.random.Generator, shape: tuple[int, ...], slow: float) -> np.ndarray:
@@ -237,6 +241,80 @@ def error_bars(sets: int, jobs: list[tuple[Linear, int]]) -> list[str]:
     return lines
 
 
+# What the table of excursions has to show; set before it was first run.
+LEAST_HELD_OR_FLAGGED, MOST_SILENT, MOST_FALSE_FLAGS = 0.90, 0.03, 0.10
+# A basis of so many functions that N = 1000 and 2000 make fewer than eight samples per function.
+WIDE_WINDOWS = ((1, 20), (2, 12), (3, 8))
+
+
+def one_data_set(device: Device, n: int, seed: int) -> tuple[float, ...]:
+    """Error and bar of a total, whether it is flagged, and how singles and p-values do."""
+    rng = np.random.default_rng([seed, n])
+    washout = device.basis.memory + 20
+    u = device.draw(rng, 1, washout + n)
+    x = device(u, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evidence = infocap.estimators.gather_evidence(u[0], x[0], device.basis, washout=washout)
+        found = infocap.estimators.METHODS["control-variate"](evidence)
+    truth = device.exact
+    shown = (truth > 0.002) & (truth < 0.999)
+    held = np.abs(found.unbiased - truth)[shown] < 1.96 * found.standard_error[shown]
+    null = truth < 1e-12
+    false = np.mean(found.p_value[null] < 0.01) / 0.01 if null.any() else np.nan
+    flagged = any(check.found.get("unreliable") for check in found.checks)
+    error = found.total - truth.sum()
+    return error, found.total_standard_error, flagged, np.mean(held), false
+
+
+def excursions(sets: int, sizes: tuple[int, ...], windows: Windows, processes: int) -> list[str]:
+    """How often totals hold, are flagged, or miss in silence."""
+    lines = [
+        f"{sets} sequences. Hold: 95 % intervals of totals; held or flagged: that, or called unreliable; silent: neither; "
+        "rms error and mean error bar of the total; share of 95 % intervals of single capacities that hold; false "
+        "positives at 1 %, relative to 1 %. Devices below the first line make no rare large excursions.",
+        "",
+        "| device | N | hold | held or flagged | silent | flagged | bias | rms | bar | singles | false at 1 % |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    silent_of_rare, held_of_rare, false_flags = [], [], []
+    with ProcessPoolExecutor(processes) as pool:
+        for device in [*WITH_EXCURSIONS, None, *WITHOUT_EXCURSIONS]:
+            if device is None:
+                lines.append("| |" + " |" * 10)
+                continue
+            if windows:
+                device = replace(device, max_delay=windows)
+            for n in sizes:
+                job = partial(one_data_set, device, n)
+                rows = np.array(list(pool.map(job, range(sets), chunksize=4)), dtype=float)
+                error, bar, flagged, singles, false = rows.T
+                held = np.abs(error) < 1.96 * bar
+                silent = np.mean(~held & (flagged == 0))
+                if device.name in _names(WITHOUT_EXCURSIONS):
+                    false_flags.append(flagged.mean())
+                else:
+                    silent_of_rare.append(silent)
+                    held_of_rare.append(np.mean(held | (flagged == 1)))
+                cells = [device.name, str(n), f"{held.mean():.2f}"]
+                cells += [f"{1 - silent:.2f}", f"{silent:.2f}", f"{flagged.mean():.2f}"]
+                cells += [f"{error.mean():+.3f}", f"{np.sqrt(np.mean(error**2)):.3f}"]
+                cells += [f"{bar.mean():.3f}", f"{singles.mean():.3f}", f"{np.mean(false):.2f}"]
+                lines.append("| " + " | ".join(cells) + " |")
+                print(lines[-1], flush=True)
+    lines += [
+        "",
+        f"With excursions: held or flagged in at least {min(held_of_rare):.2f} (asked {LEAST_HELD_OR_FLAGGED}), silent in "
+        f"{np.mean(silent_of_rare):.3f} on average and at most {max(silent_of_rare):.2f} (asked {MOST_SILENT}). Without: "
+        f"flagged in {np.mean(false_flags):.3f} on average and at most {max(false_flags):.2f} (asked {MOST_FALSE_FLAGS}).",
+    ]
+    return lines
+
+
+def _names(devices: list[Device]) -> set[str]:
+    return {device.name for device in devices}
+
+
 def accuracy(sets: int) -> list[str]:
     """Errors at equal N of what other programs report, and of ours."""
     lines = [
@@ -412,6 +490,9 @@ def main() -> None:
     parser.add_argument(
         "--few", action="store_true", help="with 2 to 7 samples per function instead"
     )
+    parser.add_argument("--excursions", action="store_true", help="rare large readouts instead")
+    parser.add_argument("--sets", type=int, help="number of sequences for --excursions")
+    parser.add_argument("--processes", type=int, default=1, help="for --excursions")
     given = parser.parse_args()
     sets = 12 if given.quick else 120
     tables: dict[str, Callable[[], list[str]]] = {
@@ -427,6 +508,17 @@ def main() -> None:
             "Error bars": partial(
                 error_bars, sets // 2, [(one, n) for one, sizes in FEW for n in sizes]
             )
+        }
+    if given.excursions:
+        title, command = "Sequences with rare excursions", f"{command} --excursions"
+        n_sets = given.sets or (20 if given.quick else 100)
+        tables = {
+            "Many samples per function": partial(
+                excursions, n_sets, (1000, 2000, 4000, 8000), (), given.processes
+            ),
+            "Fewer than eight samples per function": partial(
+                excursions, n_sets, (1000, 2000), WIDE_WINDOWS, given.processes
+            ),
         }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)

@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
 
 import infocap
@@ -147,7 +148,10 @@ def test_accuracy_is_that_of_scikit_learn_on_the_same_folds():
         ]
         assert_allclose(per_fold, theirs)
     assert found.mean == pytest.approx(np.mean(found.per_fold))
-    assert found.standard_error == pytest.approx(np.std(found.per_fold, ddof=1) / 2)
+    # Nadeau and Bengio's variance of a mean over four folds, and Student's factor for them.
+    variance_of_mean = (1 / 4 + 1 / 3) * np.var(found.per_fold, ddof=1)
+    half_width = scipy.stats.t.ppf(0.975, 3) * np.sqrt(variance_of_mean)
+    assert found.standard_error * scipy.stats.norm.ppf(0.975) == pytest.approx(half_width)
     assert found.linear_mean == pytest.approx(np.mean(found.linear_per_fold))
 
 

@@ -9,6 +9,7 @@ import array_api_strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.signal import lfilter
 
 import infocap
 from infocap.errors import DataWarning, ParameterError
@@ -69,7 +70,9 @@ def test_given_windows_agree_with_what_the_search_reports(hidden):
 
 def test_noise_alone_has_no_functions():
     rng = np.random.default_rng(0)
-    found = infocap.explore(rng.uniform(-1, 1, 1000), rng.standard_normal((1000, 3)), washout=100)
+    noise = rng.standard_normal((1000, 3))
+    with pytest.warns(DataWarning, match="nothing of the inputs is seen in the readouts"):
+        found = infocap.explore(rng.uniform(-1, 1, 1000), noise, washout=100)
     assert labels_of(found) == []
     assert found.windows == {}
     assert len(found.rounds) == 1
@@ -125,6 +128,38 @@ def test_functions_of_several_inputs_and_runs_are_found():
     found = infocap.explore([u[:1000], u[1000:]], [x[:1000], x[1000:]])
     assert set(labels_of(found)) == {"P1(u2[t-2])", "P1(u2[t-1])·P1(u1[t-3])"}
     assert found.result.n_samples == 2 * 900
+
+
+def test_the_faint_part_is_the_same_in_several_passes(hidden, monkeypatch):
+    options = {"washout": 200, "max_degree": 3, "most_tested": 2000}
+    expected = infocap.explore(*hidden, **options)
+    monkeypatch.setattr("infocap.workflow._explore.MAX_BYTES_OF_STRETCH_SUMS", 200_000)
+    in_several_passes = infocap.explore(*hidden, **options)
+    assert_allclose(in_several_passes.undetected, expected.undetected, atol=1e-12)
+    assert_allclose(
+        in_several_passes.undetected_standard_error, expected.undetected_standard_error, rtol=1e-9
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+def test_the_error_of_the_faint_part_knows_the_colour_of_the_noise():
+    """Slow noise scatters three times as much as white noise of the same size."""
+    errors = {}
+    for slow in (0.0, 0.97):
+        undetected = []
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            white = np.sqrt(1 - slow**2) * rng.standard_normal((1600, 5))
+            noise = lfilter([1.0], [1.0, -slow], white, axis=0)[300:]
+            u = rng.uniform(-1, 1, 1300)
+            found = infocap.explore(u, noise, washout=100, max_degree=2, most_tested=1000)
+            undetected.append((found.undetected, found.undetected_standard_error))
+        values, bars = np.array(undetected).T
+        errors[slow] = np.sqrt(np.mean(bars**2))
+        # A variance from 12 values is known to 40 %.
+        assert 0.5 < np.sqrt(np.mean(values**2)) / errors[slow] < 1.6
+    assert errors[0.97] > 1.5 * errors[0.0]
 
 
 @pytest.mark.thorough

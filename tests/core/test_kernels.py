@@ -26,6 +26,7 @@ from infocap.kernels import (
     condition_margin,
     coordinates,
     span,
+    squared_mean_from_stretches,
     summarise,
 )
 from infocap.samples import Engine
@@ -405,3 +406,31 @@ def test_narrow_types_are_computed_in_double():
         result = infocap.estimate(U, narrow, BASIS)
         expected = infocap.estimate(U, narrow.astype(float), BASIS)
         assert_allclose(result.raw, expected.raw, rtol=1e-12)
+
+
+def test_squared_means_from_stretches_hold_no_noise_and_their_error_is_right():
+    generator = np.random.default_rng(5)
+    n_sets, n_stretches, n_functions = 2000, 24, 30
+    for mean in (0.0, 0.3):
+        sums = generator.standard_normal((n_sets, n_stretches, n_functions)) + mean
+        estimates = []
+        variances = []
+        for vectors in sums / n_stretches:
+            products = vectors @ vectors.T
+            estimate, error = squared_mean_from_stretches(products, np.full(24, 1 / 24))
+            estimates.append(estimate)
+            variances.append(error**2)
+        scatter = np.std(estimates)
+        exact = n_functions * mean**2
+        assert abs(np.mean(estimates) - exact) < 4 * scatter / np.sqrt(n_sets)
+        # The larger of two estimates of the variance is too large by a little.
+        assert 0.95 < np.sqrt(np.mean(variances)) / scatter < 1.3
+
+
+def test_stretches_of_different_lengths_count_by_their_lengths():
+    fractions = np.array([0.1, 0.2, 0.3, 0.4])
+    vectors = fractions[:, None] * np.array([3.0, 4.0])
+    square, error = squared_mean_from_stretches(vectors @ vectors.T, fractions)
+    assert_allclose(square, 25.0)
+    second_order = np.sqrt(2 * np.sum((vectors @ vectors.T) ** 2 * (1 - np.eye(4)))) / 0.7
+    assert_allclose(error, second_order)

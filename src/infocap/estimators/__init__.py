@@ -22,6 +22,8 @@ from ._fit import iterate_pieces as iterate_pieces
 from ._methods import DEFAULT_METHOD as DEFAULT_METHOD
 from ._pipeline import find_method as find_method
 from ._pipeline import find_mistakes as find_mistakes
+from ._sequence import MAX_BYTES_OF_STRETCH_SUMS as MAX_BYTES_OF_STRETCH_SUMS
+from ._sequence import MEMORY_FRACTION_OF_STRETCH_SUMS as MEMORY_FRACTION_OF_STRETCH_SUMS
 from ._sequence import MIN_SAMPLES_PER_CONTROL as MIN_SAMPLES_PER_CONTROL
 from ._sequence import fit_least_squares as fit_least_squares
 

@@ -30,7 +30,14 @@ from ._fit import (
 from ._groups import N_GROUPS
 from ._method import Estimate
 from ._second_pass import MAX_SUMS_BYTES, PassResults, run_second_pass
-from ._sequence import CAPACITY_ROUNDING, estimate_sequence, short_stretches
+from ._sequence import (
+    CAPACITY_ROUNDING,
+    estimate_sequence,
+    few_samples_widening,
+    rare_excursions,
+    short_stretches,
+)
+from ._sequence_noise import normality_of_leverage
 
 # Samples per function below which the total is the sum of the clear capacities alone.
 MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL = 2
@@ -117,7 +124,7 @@ def control_variate(
     unremoved_fraction = FRACTION_OF_UNREMOVED_BIAS * (passes.leverage_ratio + refit_ratio - 1)
     remaining_bias = unremoved_fraction * np.abs(passes.bias)
     bias = passes.bias * (1 + refit_ratio) / 2
-    widening = _widening_by_few_samples(passes)
+    widening = _widening_by_few_samples(evidence, passes)
     variance = widening * (refit_ratio * passes.variance + remaining_bias**2)
     if evidence.samples.constant:  # the constant readout gives the constant function
         capacity[0] = 1.0
@@ -192,8 +199,14 @@ def _effective_samples(passes: PassResults) -> float:
     return passes.effective_samples * normal_factor
 
 
-def _widening_by_few_samples(passes: PassResults) -> float:
-    """Return how much larger variances are where few samples decide; 1 where many do."""
+def _widening_by_few_samples(evidence: Evidence, passes: PassResults) -> float:
+    """Return how much larger variances are where few samples decide; 1 where many do.
+
+    It is 1 for sequences, whose stretches show what their samples share; the error of their total
+    has a widening of its own.
+    """
+    if evidence.basis.of_sequences:
+        return 1.0
     effective_samples = max(_effective_samples(passes), 1.0)
     excess = 1 / effective_samples - 1 / MIN_EFFECTIVE_SAMPLES_OF_TOTAL
     return 1 + max(WIDENING_BY_FEW_EFFECTIVE_SAMPLES * excess, 0.0)
@@ -215,7 +228,8 @@ def _total_error(
     without each group already.
     """
     if evidence.basis.of_sequences:  # groups are stretches of a sequence
-        jackknife = jackknife_error_of_stretches(totals_without)
+        widening = few_samples_widening(passes.effective_samples)
+        jackknife = widening * jackknife_error_of_stretches(totals_without)
     else:
         # Sixteen groups know their scatter to a fifth, and may agree too well by chance. The
         # influences of single samples are many, and know its first order.
@@ -237,9 +251,15 @@ def _reliability_warnings(evidence: Evidence, passes: PassResults, error: float)
     """Yield a check for each reason why the errors may be larger than the error bars."""
     if evidence.basis.of_sequences:
         yield from short_stretches(evidence)
+        yield from rare_excursions(
+            passes.effective_samples,
+            normality_of_leverage(evidence),
+            _unexplained(passes),
+        )
+    else:
+        yield from _few_effective_samples(passes, error)
     yield from _few_samples_for_functions(evidence, passes)
     yield from _few_samples_for_readouts(evidence, passes)
-    yield from _few_effective_samples(passes, error)
     yield from _halves_that_disagree(passes, error)
     yield from _unstable_fit(evidence, passes)
     yield from _single_net(evidence, error)

@@ -4,7 +4,11 @@ A stretch is a group of consecutive samples. Neighbouring samples of a device wi
 independent, so formulas for independent samples do not give the error of an estimate; stretches
 that are long against the memory are nearly independent. A fit needs only sums of products over the
 samples, so the fits without one stretch each take no further pass. Their differences give the
-errors, and the bias to subtract (jackknife).
+errors (jackknife).
+
+The bias comes from single samples left out (`_sequence_noise`), whose residuals may be large where
+the functions are, or from the stretches where that is more: neighbours that share their noise add
+to it.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._arrays import array_namespace, invert_triangle, to_library_of, to_numpy
+from .._arrays import array_namespace, invert_triangle, to_numpy
 from .._threads import parallel_map
 from ..basis import DelayedBasis
 from ..errors import Check
@@ -31,17 +35,11 @@ from ..kernels import (
     student_widening,
     triangle_of_gram,
 )
-from ..samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import (
-    MIN_SAMPLE_MARGIN,
-    ControlSums,
-    control_sums,
-    iterate_pieces,
-    whitening_from_gram,
-)
+from ._fit import ControlSums, control_sums, whitening_from_gram
 from ._method import Estimate
+from ._sequence_noise import SampleFit, SampleNoise, noise_of_samples
 
 # Samples per function from which on least squares is safe; with fewer, leaving out a stretch
 # changes the fit too much.
@@ -65,6 +63,20 @@ MIN_STRETCH_TO_MEMORY = 2
 # which the device is not the same all the time: at most 1.5 in the systems of
 # benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 MAX_STRETCH_SCATTER = 2.0
+# Effective numbers of samples that the error of a total should rest on where the tails of the
+# readouts are much heavier, or heavier, than those of normal ones (normality below 1/3 and 2/3).
+# With fewer, readouts make rare large excursions, and 10 to 50 % of the totals missed by more than
+# their error bars allow. Where only the fit errs at rare inputs, 5 % did, whatever this number
+# (benchmarks/sequences.py --excursions).
+MIN_EFFECTIVE_SAMPLES_WITH_HEAVY_TAILS = 150.0
+MAX_NORMALITY_OF_HEAVY_TAILS = 1 / 3
+MIN_EFFECTIVE_SAMPLES = 50.0
+MAX_NORMALITY = 2 / 3
+# A variance that rests on n samples is widened by the factor 1 + 40 / n: few stretches hold one of
+# them, and these differ much from the others.
+FEW_SAMPLES_WIDENING = 40.0
+# Unexplained part of the rank from which on such a warning is worth the reader's time.
+MIN_NOTICEABLE_UNEXPLAINED = 0.01
 # Standard errors, and fraction of the total, from which on capacity beyond the delays of the basis
 # is worth a warning.
 MIN_STANDARD_ERRORS_BEYOND = 4.0
@@ -96,31 +108,53 @@ class StretchFits:
 
     of_all: LeastSquares
     without: list[LeastSquares]
+    phi_phi_inverse: Any  # of all samples, (controls, controls)
 
 
 @dataclass(frozen=True, eq=False)
 class _StretchCapacities:
-    """Capacities of the controls from all samples, and without each stretch (jackknife).
-
-    The noise of a fit with M controls falls as 1 / (N - M) for N samples. The usual jackknife
-    supposes 1 / N, but leaving out samples changes such a fit more. The factor (N - M) / N corrects
-    for this.
-    """
+    """Capacities of the controls from all samples, and without each stretch (jackknife)."""
 
     of_all: Floats  # (controls,)
     without: Floats  # (stretches, controls)
+    noise: SampleNoise
     free_fraction: float  # (N - M) / N
 
-    def corrected(self) -> Floats:
-        """Return the capacities without their bias, (controls,)."""
-        change = self.of_all - self.without.mean(axis=0)
-        return self.of_all + (len(self.without) * self.free_fraction - 1) * change
+    def corrected(self, controls: Integers) -> Floats:
+        """Return the capacities of some controls without their bias, (controls,).
+
+        The bias is that of single samples. Where the jackknife over stretches finds a larger one in
+        the sum, all are raised in proportion: neighbours share some of their noise. Both count the
+        fit's own noise twice, so it is subtracted once.
+        """
+        of_all = self.of_all[controls]
+        bias_of_samples = self.noise.bias[controls]
+        change = self.without[:, controls].mean(axis=0) - of_all
+        bias_of_total_by_stretches = (len(self.without) - 1) * float(change.sum())
+        bias_of_total_by_samples = max(float(bias_of_samples.sum()), SMALLEST_DIVISOR)
+        shared = max(bias_of_total_by_stretches / bias_of_total_by_samples, 1.0)
+        corrected: Floats = of_all - shared * bias_of_samples + self.noise.bias_of_fit[controls]
+        return corrected
 
     def standard_error(self) -> Floats:
-        """Return the standard errors to first order, (controls,)."""
+        """Return the standard errors to first order, (controls,).
+
+        The noise of a fit with M controls falls as 1 / (N - M) for N samples. The usual jackknife
+        supposes 1 / N, but leaving out samples changes such a fit more. The factor (N - M) / N
+        corrects for this.
+        """
         n_stretches = len(self.without)
         scale = student_widening(n_stretches) * np.sqrt(n_stretches - 1)
         return scale * np.sqrt(self.free_fraction) * self.without.std(axis=0)
+
+    def widened(self) -> Floats:
+        """Return the capacities without each stretch, far from their mean, (stretches, ...).
+
+        Where the error rests on few samples, a sequence that happened to miss the large ones has
+        too short an error bar.
+        """
+        mean = self.without.mean(axis=0)
+        return mean + few_samples_widening(self.noise.effective_samples) * (self.without - mean)
 
 
 def fit_least_squares(sums: ControlSums) -> LeastSquares | None:
@@ -168,7 +202,8 @@ def fit_without_stretches(evidence: Evidence, controls: DelayedBasis) -> Stretch
     fits_without = [fit for fit in without if fit is not None]
     if of_all is None or len(fits_without) < len(without):
         return None
-    return StretchFits(of_all, fits_without)
+    inverse = invert_triangle(triangle_of_gram(whole.phi_phi))
+    return StretchFits(of_all, fits_without, phi_phi_inverse=inverse @ inverse.T)
 
 
 def _fit_without(whole: ControlSums, stretch: ControlSums) -> LeastSquares | None:
@@ -176,7 +211,7 @@ def _fit_without(whole: ControlSums, stretch: ControlSums) -> LeastSquares | Non
 
 
 def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estimate | None:
-    """Return capacities free of bias to second order, from fits without each of 24 stretches.
+    """Return capacities free of bias to second order, with errors from fits without each stretch.
 
     P-values need no stretches: functions of independent inputs are uncorrelated in time, so
     estimates of those without capacity scatter as if samples were independent. Functions with
@@ -192,19 +227,20 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
     reported = evidence.basis.positions_in(controls)
     further = np.setdiff1d(np.arange(len(controls)), reported)
 
+    whitening = fits.of_all.whitening
+    covariance = whitening.T @ fits.of_all.residual_covariance @ whitening
+    noise = _noise_of_fit(evidence, controls, fits, reported, float(np.trace(covariance)))
     capacities = _StretchCapacities(
         of_all=fits.of_all.capacities(),
         without=np.array([fit.capacities() for fit in fits.without]),
+        noise=noise,
         free_fraction=1 - len(controls) / evidence.n_samples,
     )
     capacity = capacities.of_all[reported]
-    corrected = capacities.corrected()
-    unbiased = corrected[reported]
+    unbiased = capacities.corrected(reported)
 
-    whitening = fits.of_all.whitening
-    covariance = whitening.T @ fits.of_all.residual_covariance @ whitening
     n_directions = effective_directions(covariance)
-    null_capacity = _null_capacities(evidence, controls, fits.of_all)[reported]
+    null_capacity = noise.null_capacity[reported]
     p_value = scipy.special.chdtrc(
         n_directions, n_directions * capacity / np.maximum(null_capacity, SMALLEST_DIVISOR)
     )
@@ -220,14 +256,17 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
         p_value[0] = 0.0
     is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > CAPACITY_ROUNDING)
 
-    capacity_beyond = float(corrected[further].sum())
+    capacity_beyond = float(capacities.corrected(further).sum())
     error_beyond = jackknife_error_of_stretches(capacities.without[:, further].sum(axis=1))
-    without_stretches = capacities.without[:, reported]
+    without_stretches = capacities.widened()[:, reported]
     checks = [
         *short_stretches(evidence),
         *_short_window(unbiased, capacity_beyond, error_beyond),
         *_stretches_that_disagree(
             _relative_scatter(fits, reported, null_capacity, evidence.n_samples)
+        ),
+        *rare_excursions(
+            noise.effective_samples, noise.normality, evidence.rank - float(unbiased.sum())
         ),
     ]
     return Estimate(
@@ -260,40 +299,25 @@ def _choose_sequence_controls(evidence: Evidence) -> DelayedBasis | None:
     return basis.extended(min(max_controls, n_controls), memory=evidence.samples.history)
 
 
-def _null_capacities(evidence: Evidence, controls: DelayedBasis, fit: LeastSquares) -> Floats:
-    """Return the mean estimate of each control's capacity under the null hypothesis, (controls,).
-
-    The null hypothesis is that its true capacity is zero.
-    """
-    samples = replace(evidence.samples, basis=controls)
-    sum_squares = partial(
-        _residual_squares, c=fit.c, whitening_of_gram=fit.whitening, **evidence.whitener
+def _noise_of_fit(
+    evidence: Evidence,
+    controls: DelayedBasis,
+    fits: StretchFits,
+    reported: Integers,
+    residual_power: float,
+) -> SampleNoise:
+    """Return what single samples tell about the noise of the fit of all samples."""
+    numbers = np.arange(len(controls))
+    is_known = (numbers == 0) & evidence.samples.constant
+    sample_fit = SampleFit(
+        phi_phi_inverse=fits.phi_phi_inverse,
+        coefficients=fits.of_all.c,
+        whitening=fits.of_all.whitening,
+        is_estimated=np.where(is_known, 0.0, 1.0),
+        is_reported=np.where(np.isin(numbers, reported), 1.0, 0.0),
     )
-    residual_squares, power = evidence.engine.fold(samples, sum_squares)
-    null_capacity: Floats = residual_squares / power**2
-    return null_capacity
-
-
-def _residual_squares(
-    samples: Samples, start: int, stop: int, *, c: Any, whitening_of_gram: Floats, **whitener: Any
-) -> Floats:
-    """Return the sums over some rows of y² |e|² and of y², for residuals e where G = 1: (2, terms).
-
-    Rows with leverage h = |y|² / N have residuals that are too small, and fits that scatter more,
-    by 1 - h each.
-    """
-    total = np.zeros((2, len(samples.basis)))
-    for piece in iterate_pieces(samples, start, stop, samples.basis, **whitener):
-        y = piece.phi
-        z = piece.z
-        xp = array_namespace(z)
-        e = (z - y.T @ to_library_of(c, z)) @ to_library_of(whitening_of_gram, z)
-        square = y * y
-        leverage = xp.sum(square, axis=0) / samples.n_total
-        margin = xp.clip(1 - leverage, MIN_SAMPLE_MARGIN, None)
-        e_power = xp.sum(e * e, axis=1) / margin**2
-        total += to_numpy(xp.stack([square @ e_power, xp.sum(square, axis=1)]))
-    return total
+    samples = replace(evidence.samples, basis=controls)
+    return noise_of_samples(evidence, samples, sample_fit, residual_power)
 
 
 def _relative_scatter(
@@ -353,4 +377,30 @@ def _stretches_that_disagree(scatter: float) -> Iterator[Check]:
             "if it settles into different states.",
             unreliable="stretches that disagree",
             scatter=scatter,
+        )
+
+
+def few_samples_widening(effective_samples: float) -> float:
+    """Return the factor of a total's error bar that rests on few samples of a sequence."""
+    return float(np.sqrt(1 + FEW_SAMPLES_WIDENING / max(effective_samples, 1.0)))
+
+
+def rare_excursions(
+    effective_samples: float, normality: float, unexplained: float
+) -> Iterator[Check]:
+    """Warn where the total's error rests on few samples, those of rare large readouts.
+
+    `unexplained` is the part of the rank beyond the total.
+    """
+    if normality < MAX_NORMALITY_OF_HEAVY_TAILS:
+        is_on_few_samples = effective_samples < MIN_EFFECTIVE_SAMPLES_WITH_HEAVY_TAILS
+    else:
+        is_on_few_samples = effective_samples < MIN_EFFECTIVE_SAMPLES and normality < MAX_NORMALITY
+    if is_on_few_samples and unexplained > MIN_NOTICEABLE_UNEXPLAINED:
+        yield Check(
+            f"the total's error bar rests on about {effective_samples:.0f} samples, rare large "
+            "excursions of the readouts: a sequence that misses some of them gives a total that is "
+            "too high; take a longer sequence, or more runs.",
+            unreliable=f"it rests on {effective_samples:.0f} samples",
+            effective_samples=effective_samples,
         )

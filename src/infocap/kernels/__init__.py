@@ -29,6 +29,7 @@ from ._statistics import (
     effective_directions,
     jackknife_error_of_groups,
     jackknife_error_of_stretches,
+    squared_mean_from_stretches,
     student_widening,
     zero_capacity_bound,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "preconditioner_from_gram",
     "rows_at",
     "span",
+    "squared_mean_from_stretches",
     "student_widening",
     "sum_of_squares",
     "summarise",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._formatting import HALF_WIDTH_95
 from ..typing import ArrayLike, Floats
 
 # What a divisor is at least; it would be zero where there is no noise at all.
 SMALLEST_DIVISOR = 1e-300
-# Standard errors of a 95 % interval of the normal distribution.
-NORMAL_HALF_WIDTH = 1.96
 
 
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
@@ -76,13 +75,13 @@ def effective_directions(covariance: Floats) -> float:
 def student_widening(n_groups: int) -> float:
     """Return the factor for a standard error that is known from the scatter of a few groups.
 
-    With it 1.96 standard errors make a 95 % interval of Student's distribution.
+    With it `HALF_WIDTH_95` standard errors make a 95 % interval of Student's distribution.
     """
     from scipy.special import stdtrit
 
     # A 95 % interval leaves 2.5 % on either side.
     student_half_width = float(stdtrit(n_groups - 1, 0.975))
-    return student_half_width / NORMAL_HALF_WIDTH
+    return student_half_width / HALF_WIDTH_95
 
 
 def jackknife_error_of_groups(without: Floats) -> float:
@@ -113,3 +112,41 @@ def jackknife_error_of_stretches(without: Floats) -> float:
     autocorrelation = max(float(deviation[1:] @ deviation[:-1]) / power, 0.0)
     variance = (n_stretches - 1) / n_stretches * power * (1 + 2 * autocorrelation)
     return float(student_widening(n_stretches) * np.sqrt(variance))
+
+
+def squared_mean_from_stretches(products: Floats, fractions: Floats) -> tuple[float, float]:
+    """Estimate the squared length of a mean vector without the noise's share, and its error.
+
+    Products of sums over different stretches of a sequence hold no noise on average, whatever its
+    colour, as long as it does not reach from one stretch to the next. With no mean at all, the sum
+    of P over all pairs of stretches has the variance 2 sum P². The jackknife counts this part
+    twice and that of first order once, so it is subtracted from the jackknife once.
+
+    Parameters
+    ----------
+    products
+        Inner products of the sums over each two stretches, divided by the squared number of
+        samples, (stretches, stretches).
+    fractions
+        The fraction of all samples that is in each stretch, (stretches,).
+
+    Examples
+    --------
+    >>> sums = 0.25 * np.array([[3.0, 4.0], [3.0, 4.0], [3.0, 4.0], [3.0, 4.0]])
+    >>> squared_mean_from_stretches(sums @ sums.T, np.full(4, 0.25))[0]
+    25.0
+    """
+    pairs = products - np.diag(np.diag(products))
+    weights = np.outer(fractions, fractions)
+    np.fill_diagonal(weights, 0.0)
+    n_stretches = len(fractions)
+    total_weight = float(weights.sum())
+    second_order = 2 * float(np.sum(pairs**2)) / total_weight**2
+
+    variance = second_order
+    if n_stretches > 2:  # without one of two, no pair is left
+        without = (pairs.sum() - 2 * pairs.sum(axis=1)) / (weights.sum() - 2 * weights.sum(axis=1))
+        deviation = without - without.mean()
+        jackknife = (n_stretches - 1) / n_stretches * float(deviation @ deviation)
+        variance = max(jackknife - second_order, second_order)
+    return float(pairs.sum()) / total_weight, float(np.sqrt(variance))

@@ -24,6 +24,8 @@ from ..basis import (
 )
 from ..errors import Check, DataError, DataWarning, warn
 from ..estimators import (
+    MAX_BYTES_OF_STRETCH_SUMS,
+    MEMORY_FRACTION_OF_STRETCH_SUMS,
     MIN_SAMPLES_PER_CONTROL,
     Evidence,
     control_sums,
@@ -31,7 +33,12 @@ from ..estimators import (
     gather_evidence,
     iterate_pieces,
 )
-from ..kernels import SMALLEST_DIVISOR, benjamini_hochberg, effective_directions
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    benjamini_hochberg,
+    effective_directions,
+    squared_mean_from_stretches,
+)
 from ..result import CapacityResult
 from ..samples import Samples, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
@@ -344,18 +351,20 @@ def _search(
         terms = sort_terms(families, list_terms(families, windows))
         basis = DelayedBasis(families, terms, memory=memory)
         not_found = np.flatnonzero(basis.positions_in(found) < 0)
-        test = _test(evidence, basis, found, not_found)
-        gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
+        fit = _fit_found(evidence, found)
+        p_values = _p_values(evidence, basis, fit)[not_found]
+        gain = rounds[-1].unexplained - fit.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
         if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS_THAT_FIND:
             n_new = 0
         else:
-            n_passed = np.count_nonzero(benjamini_hochberg(test.p_values, rate))
+            n_passed = np.count_nonzero(benjamini_hochberg(p_values, rate))
             n_new = min(int(n_passed), most_found - len(found))
-        new = not_found[np.argsort(test.p_values)[:n_new]]
-        rounds.append(Round(windows, len(basis) - 1, len(new), test.unexplained))
+        new = not_found[np.argsort(p_values)[:n_new]]
+        rounds.append(Round(windows, len(basis) - 1, len(new), fit.unexplained))
         if not len(new):
-            return _Search(found, rounds, test.undetected, test.undetected_standard_error)
+            undetected, error = _undetected(evidence, basis, fit, not_found)
+            return _Search(found, rounds, undetected, error)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _degrees_near_the_end(found, windows):
@@ -376,33 +385,26 @@ def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[
 
 
 @dataclass(frozen=True, eq=False)
-class _Test:
-    """What a fit leaves unexplained, and what other functions explain of it."""
+class _FoundFit:
+    """A fit of the readouts by the functions found, and what it leaves unexplained."""
 
+    sum_residuals: Any  # the work `_residual_sums` with the residuals e of this fit
+    degrees_of_freedom: int  # the number of samples, less that of the functions found
+    directions: float  # effective number of directions of the residuals (Satterthwaite)
     unexplained: float  # of the rank of the readouts
-    p_values: Floats  # of the other functions
-    undetected: float  # the capacity of the other functions together
-    undetected_standard_error: float
 
 
-def _test(
-    evidence: Evidence, basis: DelayedBasis, found: DelayedBasis, not_found: Integers
-) -> _Test:
-    """Fit the readouts with the functions found, and test other functions on the residuals."""
-    samples = evidence.samples
-    engine = evidence.engine
+def _fit_found(evidence: Evidence, found: DelayedBasis) -> _FoundFit:
+    """Fit the readouts by least squares."""
     sum_controls = partial(control_sums, **evidence.whitener)
-    fit = fit_least_squares(engine.fold(replace(samples, basis=found), sum_controls))
+    sums = evidence.engine.fold(replace(evidence.samples, basis=found), sum_controls)
+    fit = fit_least_squares(sums)
     if fit is None:
         raise DataError(
             "some functions found are the same on these samples; draw another sequence, or a "
             "longer one."
         )
     covariance = fit.whitening.T @ fit.residual_covariance @ fit.whitening
-    unexplained = float(np.trace(covariance))
-
-    # The fit has taken its share of the residuals.
-    residual_degrees_of_freedom = evidence.n_samples - len(found)
     sum_residuals = partial(
         _residual_sums,
         found=found,
@@ -410,24 +412,61 @@ def _test(
         whitening_of_gram=fit.whitening,
         **evidence.whitener,
     )
-    sums = engine.fold(replace(samples, basis=basis), sum_residuals)
-    means = sums[not_found] / residual_degrees_of_freedom
-    capacity = np.sum(means[:, :-1] ** 2, axis=1)
-    bias = means[:, -1] / residual_degrees_of_freedom
+    return _FoundFit(
+        sum_residuals=sum_residuals,
+        degrees_of_freedom=evidence.n_samples - len(found),
+        directions=effective_directions(covariance),
+        unexplained=float(np.trace(covariance)),
+    )
 
-    # Without capacity, the squares of a function's means over their bias follow a chi-squared
-    # distribution, with the effective number of directions of the residuals (Satterthwaite).
-    directions = effective_directions(covariance)
-    variance = float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))) / directions
-    p_values = scipy.special.chdtrc(
-        directions, directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
+
+def _p_values(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> Floats:
+    """Test all functions of a basis on the residuals.
+
+    Without capacity, the squares of a function's means over their bias follow a chi-squared
+    distribution, with the effective number of directions of the residuals.
+    """
+    sums = evidence.engine.fold(replace(evidence.samples, basis=basis), fit.sum_residuals)
+    means = sums / fit.degrees_of_freedom
+    capacity = np.sum(means[:, :-1] ** 2, axis=1)
+    bias = means[:, -1] / fit.degrees_of_freedom
+    p_values: Floats = scipy.special.chdtrc(
+        fit.directions, fit.directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
     )
-    return _Test(
-        unexplained=unexplained,
-        p_values=p_values,
-        undetected=float(np.sum(capacity - bias)),
-        undetected_standard_error=float(np.sqrt(max(variance, 0.0))),
+    return p_values
+
+
+def _undetected(
+    evidence: Evidence, basis: DelayedBasis, fit: _FoundFit, not_found: Integers
+) -> tuple[float, float]:
+    """Return what the functions that were not found hold together, and its standard error.
+
+    Where memory does not suffice for their sums over all stretches, there are several passes.
+    """
+    edges = evidence.group_edges
+    n_stretches = len(edges) - 1
+    products = np.zeros((n_stretches, n_stretches))
+    step = _functions_per_pass(evidence, n_stretches)
+    for first in range(0, len(not_found), step):
+        with_constant = np.concatenate([[0], not_found[first : first + step]])
+        tested = DelayedBasis(basis.families, basis.indices[with_constant], memory=basis.memory)
+        samples = replace(evidence.samples, basis=tested)
+        sums = evidence.engine.fold(samples, fit.sum_residuals, edges=edges.tolist())
+        vectors = np.array(sums)[:, 1:, :-1].reshape(n_stretches, -1)
+        products += vectors @ vectors.T
+    return squared_mean_from_stretches(
+        products / fit.degrees_of_freedom**2, np.diff(edges) / evidence.n_samples
     )
+
+
+def _functions_per_pass(evidence: Evidence, n_stretches: int) -> int:
+    """Return the number of functions whose sums over all stretches fit into memory."""
+    max_bytes = MAX_BYTES_OF_STRETCH_SUMS
+    memory_limit = evidence.engine.memory_limit
+    if memory_limit is not None:
+        max_bytes = min(max_bytes, int(memory_limit * MEMORY_FRACTION_OF_STRETCH_SUMS))
+    bytes_per_function = 8 * n_stretches * (evidence.rank + 1)
+    return int(max(max_bytes // bytes_per_function, 1))
 
 
 def _residual_sums(
