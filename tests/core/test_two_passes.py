@@ -7,7 +7,10 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import DataWarning
 from infocap.estimators._fit import NO_FIT, choose_controls, fit_readouts
-from infocap.estimators._residual_sums import MIN_RELATIVE_MARGIN
+from infocap.estimators._residual_sums import (
+    MIN_RELATIVE_MARGIN,
+    MIN_RELATIVE_MARGIN_FOR_ERRORS,
+)
 from infocap.estimators._second_pass import run_second_pass
 from infocap.kernels import MIN_EXACT_LEVERAGE, Ridge
 
@@ -241,6 +244,33 @@ def test_every_sample_counts_once_however_long_the_halves_are(n_groups):
     expected = np.sum(c @ np.linalg.inv(gram / 600) * c, axis=1)
     capacity = np.sum(run_second_pass(evidence, fit, edges).white_coefficients ** 2, axis=1)
     assert_allclose(capacity, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("fit", ["auto", "least-squares"])
+def test_the_influence_on_the_total_is_the_sum_over_functions(fit):
+    """It is written out sample by sample, with the weights and residuals of the pass."""
+    u = infocap.draw(BASIS, 600, design="random", seed=1)
+    evidence = evidence_of(u)
+    edges = evidence.group_edges
+    chosen_fit = fit_readouts(evidence, fit, edges)
+    z = evidence.samples.readouts(0, 600, **evidence.whitener)
+    phi = chosen_fit.controls(u)
+    e = np.zeros_like(z)
+    rows_of_halves = np.split(np.arange(600), [edges[len(edges) // 2]])
+    for half, rows in zip(chosen_fit.halves, rows_of_halves, strict=True):
+        residual = z[rows] - phi[rows] @ half.coefficients
+        e[rows] = residual @ half.projections[NO_FIT]
+        for number in half.projections.keys() - {NO_FIT}:
+            candidate = chosen_fit.candidates[number]
+            least = MIN_RELATIVE_MARGIN_FOR_ERRORS * candidate.mean_margin
+            margin = np.maximum(candidate.fit.margin(phi[rows].T), least)
+            e[rows] += residual @ half.projections[number] / margin[:, None]
+    weights = chosen_fit.first_c[chosen_fit.positions] @ np.linalg.inv(chosen_fit.first_gram)
+    influence = np.zeros(600)
+    for y, w in zip(BASIS(u).T, weights, strict=True):
+        influence += (e @ w) * (2 * (y - z @ w) + e @ w)
+    passes = run_second_pass(evidence, chosen_fit, edges)
+    assert passes.influence_variance == pytest.approx(np.var(influence), rel=1e-10)
 
 
 # Warnings about the answer.

@@ -133,6 +133,8 @@ def control_variate(
         checks=tuple(_reliability_warnings(evidence, passes, error)),
         coordinates=(passes.white_coefficients.T,),
         residual_covariance=passes.residual_covariance,
+        influence_variance=passes.influence_variance,
+        leverage_ratio=passes.leverage_ratio,
     )
 
 

@@ -40,6 +40,10 @@ class Estimate:
         turn, (stretches, terms).
     residual_covariance
         Covariance of what a fit leaves of the readouts, along the same directions, (rank, rank).
+    influence_variance
+        The variance of single samples' influence on the total, by which more samples are planned.
+    leverage_ratio
+        S_N / (K N): how much single samples weigh.
 
     Examples
     --------
@@ -61,6 +65,8 @@ class Estimate:
     coordinates: tuple[Floats, ...] = ()
     without_stretches: Floats | None = None
     residual_covariance: Floats | None = None
+    influence_variance: float | None = None
+    leverage_ratio: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

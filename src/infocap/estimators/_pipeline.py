@@ -342,6 +342,8 @@ def conclude(
         coordinates=coordinates,
         weights=weights,
         residual_covariance=estimate.residual_covariance,
+        influence_variance=estimate.influence_variance,
+        leverage_ratio=estimate.leverage_ratio,
         without_stretches=estimate.without_stretches,
     )
 

@@ -61,6 +61,7 @@ class ResidualSums(AddableSums):
     bias_linear: Any  # y (a z + (e·f) e)·W, (reported controls,)
     bias_quadratic: Any  # z (a z + 2 (e·f) e)' + |f|² e e', (rank, rank)
     influence: Any  # first, second and fourth powers of the influence, (3, reported controls)
+    influence_on_total: Any  # first and second powers of its sum over all functions, (2,)
     # |z|⁴, |e|⁴, |e|⁸, and by how much |e|² is larger with the margins for error bars: (4,)
     powers: Any
 
@@ -80,6 +81,10 @@ class SecondPassJob:
     basis: ProductBasis | None
     whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     group_edges: Integers  # rows where groups begin, half of them in each half of the samples
+    # Positions and W of the reported controls of later passes, in the first pass of several; empty
+    # otherwise.
+    later_positions: Integers
+    later_weights_of_z: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +200,11 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
     linear_vector = a[:, None] * z + e_times_e_dot_f
     z_e = z.T @ e
     e_e = e.T @ e
+    influence, influence_on_total = _sum_influence(rows.reported_controls, job.weights_of_z, rows)
+    if len(job.later_positions):
+        later_controls = rows_at(rows.phi, job.later_positions)
+        _, further_influence = _sum_influence(later_controls, job.later_weights_of_z, rows)
+        influence_on_total = influence_on_total + further_influence
     return ResidualSums(
         count=z.shape[0],
         phi_e=multiply_tall(rows.phi, e),
@@ -207,7 +217,8 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
             multiply_tall(rows.reported_controls, linear_vector), job.weights_of_z
         ),
         bias_quadratic=z.T @ (linear_vector + e_times_e_dot_f) + (f_power[:, None] * e).T @ e,
-        influence=_sum_influence(rows, job.weights_of_z),
+        influence=influence,
+        influence_on_total=xp.stack([xp.sum(influence_on_total), xp.sum(influence_on_total**2)]),
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
 
@@ -219,26 +230,30 @@ def _sum_bias_constant(rows: _ResidualRows, a: Any) -> Any:
     return array_namespace(y).concat(sums)
 
 
-def _sum_influence(rows: _ResidualRows, weights_of_z: Any) -> Any:
-    """Return the sums of powers of the influence (e·W)(2 rho + e·W): (3, reported controls).
+def _sum_influence(y: Any, weights_of_z: Any, rows: _ResidualRows) -> tuple[Any, Any]:
+    """Return sums of the influence (e·W)(2 rho + e·W) of each row on the capacity of each function.
 
-    Here rho = y - z·W is what the readouts leave of the function y.
+    Here rho = y - z·W is what the readouts leave of the function y. The first are sums over rows of
+    its first, second and fourth powers, (3, functions), and the second are sums over functions,
+    (rows,).
     """
     xp = array_namespace(rows.z)
     # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
     twice_e = 2 * rows.e_for_errors.T
     half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
     sums = []
-    for tile in _tiles_of_functions(rows.reported_controls):
+    sum_over_functions: Any = 0.0
+    for tile in _tiles_of_functions(y):
         tile_weights = weights_of_z[tile, :]
-        influence = tile_weights @ half_e_minus_z + rows.reported_controls[tile, :]
+        influence = tile_weights @ half_e_minus_z + y[tile, :]
         influence *= tile_weights @ twice_e
+        sum_over_functions = sum_over_functions + xp.sum(influence, axis=0)
         square = influence * influence
         first = xp.sum(influence, axis=1)
         second = xp.sum(square, axis=1)
         fourth = xp.vecdot(square, square)
         sums.append(xp.stack([first, second, fourth]))
-    return xp.concat(sums, axis=1)
+    return xp.concat(sums, axis=1), sum_over_functions
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

@@ -71,6 +71,7 @@ class PassResults:
     fixed_fit_change: float
     refitted_change: float
     residual_covariance: Floats  # of e G^-1/2, (rank, rank); its trace is the unexplained rank
+    influence_variance: float  # of single samples' influence on the total of all functions
     leverage_ratio: float  # S_N / (K N), K being the rank: how much single samples weigh
     effective_samples: float  # (Σ|e|⁴)² / Σ|e|⁸: how many samples the noise of the total rests on
     clipped_power: float  # by how much the mean of |e|² is larger with the margins for error bars
@@ -87,7 +88,8 @@ def run_second_pass(evidence: Evidence, fit: Fit, group_edges: Integers) -> Pass
     results = []
     for first in range(0, n_terms, step):
         functions = slice(first, min(first + step, n_terms))
-        results.append(_pass_for_functions(functions, evidence, fit, group_edges))
+        later_functions = slice(functions.stop, n_terms if first == 0 else functions.stop)
+        results.append(_pass_for_functions(functions, later_functions, evidence, fit, group_edges))
     return results[0] if len(results) == 1 else _join_functions(results)
 
 
@@ -102,12 +104,21 @@ def _functions_per_pass(evidence: Evidence, n_groups: int) -> int:
 
 
 def _pass_for_functions(
-    functions: slice, evidence: Evidence, fit: Fit, group_edges: Integers
+    functions: slice,
+    later_functions: slice,
+    evidence: Evidence,
+    fit: Fit,
+    group_edges: Integers,
 ) -> PassResults:
-    """Make the second pass for some functions, and conclude from its sums."""
+    """Make the second pass for some functions, and conclude from its sums.
+
+    The influence on the total also takes the functions of the later passes.
+    """
     n = evidence.n_samples
     reported = _reported_functions(functions, evidence, fit)
-    sum_residuals = partial(residual_sums, job=reported.job(fit, group_edges), **evidence.whitener)
+    later = _reported_functions(later_functions, evidence, fit)
+    job = reported.job(fit, group_edges, later)
+    sum_residuals = partial(residual_sums, job=job, **evidence.whitener)
     by_group = evidence.engine.fold(evidence.samples, sum_residuals, add_groups)
     groups = [reported.sums_of(by_group[number]) for number in sorted(by_group)]
     middle = len(group_edges) // 2  # the groups before it are the first half of the samples
@@ -144,6 +155,7 @@ def _pass_for_functions(
         change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
         refitted_y_e.append(half.y_e + change_of_c)
     z_power_2, e_power_2, e_power_4, clipped_power = to_numpy(whole.powers)
+    total_influence, squared_total_influence = to_numpy(whole.influence_on_total)
     return PassResults(
         white_coefficients=c @ whitening,
         bias=bias,
@@ -156,6 +168,7 @@ def _pass_for_functions(
         fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
         refitted_change=_squared_difference(refitted_y_e, whitening),
         residual_covariance=residual_covariance,
+        influence_variance=float(squared_total_influence - total_influence**2 / n) / n,
         leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
@@ -179,6 +192,7 @@ class _GroupSums(AddableSums):
     f2_white_e_e: Any
     bias: Any  # N² times the bias, (terms,)
     influence: Any  # first, second and fourth powers, (3, terms)
+    influence_on_total: Any  # as in `ResidualSums`
     powers: Any  # as in `ResidualSums`
 
 
@@ -191,17 +205,26 @@ class _ReportedFunctions:
     first_whitening: Any  # G^-1/2 of the first estimate, (rank, rank)
     basis: ProductBasis | None  # as in `SecondPassJob`
 
-    def job(self, fit: Fit, group_edges: Integers) -> SecondPassJob:
-        """Return what the work on a range of rows needs."""
-        is_control = self.positions >= 0
+    def job(self, fit: Fit, group_edges: Integers, later: _ReportedFunctions) -> SecondPassJob:
+        """Return what the work on a range of rows needs; `later` are functions of later passes."""
+        positions, weights_of_z = self.controls()
+        later_positions, later_weights_of_z = later.controls()
         return SecondPassJob(
             fit=_without_unused_arrays(fit),
-            positions=self.positions[is_control],
-            weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
+            positions=positions,
+            weights_of_z=weights_of_z,
+            later_positions=later_positions,
+            later_weights_of_z=later_weights_of_z,
             basis=self.basis,
             whitening=self.first_whitening,
             group_edges=group_edges,
         )
+
+    def controls(self) -> tuple[Integers, Any]:
+        """Return the positions of those functions that are controls, and their weights of z."""
+        is_control = self.positions >= 0
+        weights_of_z = rows_at(self.weights_of_z, np.flatnonzero(is_control))
+        return self.positions[is_control], weights_of_z
 
     def sums_of(self, group: ResidualSums) -> _GroupSums:
         """Return the sums of a group in the order of these functions."""
@@ -227,6 +250,7 @@ class _ReportedFunctions:
             f2_white_e_e=group.f2_white_e_e,
             bias=bias_constant + (bias_quadratic - 2 * bias_linear),
             influence=rows_at(group.influence.T, position_in_sums).T,
+            influence_on_total=group.influence_on_total,
             powers=group.powers,
         )
 

@@ -62,6 +62,9 @@ class CapacityResult:
     without_stretches
         Capacities when each stretch of a sequence, a group of neighbouring samples, is left out in
         turn, (stretches, terms).
+    influence_variance, leverage_ratio
+        What `theory.forecast_from` needs, with the covariance: the variance of single samples'
+        influence on the total, and S_N / (K N), how much single samples weigh.
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
@@ -103,6 +106,8 @@ class CapacityResult:
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
     without_stretches: Floats | None = None
+    influence_variance: float | None = None
+    leverage_ratio: float | None = None
     weights: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None

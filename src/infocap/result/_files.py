@@ -45,6 +45,8 @@ OPTIONAL_FLOATS = (
     "total_standard_error",
     "noise_limited_total",
     "noise_limited_standard_error",
+    "influence_variance",
+    "leverage_ratio",
 )
 # What a recording tells besides capacities.
 ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
