@@ -131,9 +131,34 @@ def with_coloured_noise(system: Callable, size: float, memory: float) -> Callabl
     return observe
 
 
+def with_common_gain(system: Callable, size: float) -> Callable[..., Any]:
+    """Return a system whose source varies from shot to shot, lognormally."""
+
+    def observe(u: Any, seed: int) -> Any:
+        gain = np.random.default_rng(seed).lognormal(sigma=size, size=(len(u), 1))
+        return (1 + system(u, seed=seed + 1)) * gain
+
+    return observe
+
+
+def with_garbage(system: Callable, share: float) -> Callable[..., Any]:
+    """Return a system of which a few shots give numbers of their own."""
+
+    def observe(u: Any, seed: int) -> Any:
+        generator = np.random.default_rng(seed)
+        x = system(u, seed=seed + 1)
+        is_garbage = generator.random(len(u)) < share
+        x[is_garbage] = 2 * generator.standard_normal((is_garbage.sum(), x.shape[1]))
+        return x
+
+    return observe
+
+
 def others() -> Iterator[Device]:
     """Yield devices with known capacities that the model was not made for."""
     three = infocap.product_basis("legendre", 3, 7)
+    two_inputs = infocap.product_basis("legendre", 2, 6)
+    small = infocap.systems.RandomFeatures(2, 12, noise=0.02, seed=3)
     known = [
         mixture("mixture, 3 inputs, 30 % noise", three, 40, 24, 0.3, 0.0, 41),
         mixture("mixture, 3 inputs, 200 % noise", three, 40, 24, 2.0, 0.0, 42),
@@ -143,6 +168,8 @@ def others() -> Iterator[Device]:
         features("tanh, 4 inputs, no noise", 4, 5, 40, 1.0, 0.0, 18, 46),
         fibre("fibre, steady phase, noise 1e-3", 12, 1e-3, 32),
     ]
+    yield Device("common gain, 30 %", two_inputs, with_common_gain(small, 0.3), 1024)
+    yield Device("garbage in 2 % of the shots", two_inputs, with_garbage(small, 0.02), 1024)
     for system in known:
         truth = float(system.capacity.sum())
         yield Device(system.name, system.basis, system, 2048, truth=truth)

@@ -200,10 +200,15 @@ def _sum_rows(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> Residual
     linear_vector = a[:, None] * z + e_times_e_dot_f
     z_e = z.T @ e
     e_e = e.T @ e
-    influence, influence_on_total = _sum_influence(rows.reported_controls, job.weights_of_z, rows)
+    own_leverage = e_power_for_errors / n_total
+    influence, influence_on_total = _sum_influence(
+        rows.reported_controls, job.weights_of_z, rows, own_leverage
+    )
     if len(job.later_positions):
         later_controls = rows_at(rows.phi, job.later_positions)
-        _, further_influence = _sum_influence(later_controls, job.later_weights_of_z, rows)
+        _, further_influence = _sum_influence(
+            later_controls, job.later_weights_of_z, rows, own_leverage
+        )
         influence_on_total = influence_on_total + further_influence
     return ResidualSums(
         count=z.shape[0],
@@ -230,12 +235,24 @@ def _sum_bias_constant(rows: _ResidualRows, a: Any) -> Any:
     return array_namespace(y).concat(sums)
 
 
-def _sum_influence(y: Any, weights_of_z: Any, rows: _ResidualRows) -> tuple[Any, Any]:
+def _sum_influence(
+    y: Any, weights_of_z: Any, rows: _ResidualRows, own_leverage: Any
+) -> tuple[Any, Any]:
     """Return sums of the influence (e·W)(2 rho + e·W) of each row on the capacity of each function.
 
     Here rho = y - z·W is what the readouts leave of the function y. The first are sums over rows of
     its first, second and fourth powers, (3, functions), and the second are sums over functions,
-    (rows,).
+    (rows,). To W a sample itself contributes y e' / N, and so y |e|² / N to e·W. This adds up over
+    functions, and is left out of the second.
+
+    Parameters
+    ----------
+    y, weights_of_z
+        Values of functions (functions, rows), and their W.
+    rows
+        The rows.
+    own_leverage
+        |e|² / N of each row.
     """
     xp = array_namespace(rows.z)
     # 2 rho + e·W = 2 (y + (e/2 - z)·W); the 2 goes to the other factor.
@@ -243,9 +260,11 @@ def _sum_influence(y: Any, weights_of_z: Any, rows: _ResidualRows) -> tuple[Any,
     half_e_minus_z = (rows.e_for_errors / 2 - rows.z).T
     sums = []
     sum_over_functions: Any = 0.0
+    own_part: Any = 0.0
     for tile in _tiles_of_functions(y):
         tile_weights = weights_of_z[tile, :]
         influence = tile_weights @ half_e_minus_z + y[tile, :]
+        own_part = own_part + xp.sum(y[tile, :] * influence, axis=0)
         influence *= tile_weights @ twice_e
         sum_over_functions = sum_over_functions + xp.sum(influence, axis=0)
         square = influence * influence
@@ -253,7 +272,7 @@ def _sum_influence(y: Any, weights_of_z: Any, rows: _ResidualRows) -> tuple[Any,
         second = xp.sum(square, axis=1)
         fourth = xp.vecdot(square, square)
         sums.append(xp.stack([first, second, fourth]))
-    return xp.concat(sums, axis=1), sum_over_functions
+    return xp.concat(sums, axis=1), sum_over_functions - 2 * own_leverage * own_part
 
 
 def _tiles_of_functions(values: Any) -> Iterator[slice]:

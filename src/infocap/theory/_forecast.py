@@ -36,6 +36,10 @@ LARGE_FOURTH_MOMENT = 100.0
 # The scatter exceeds that of normal residuals by at most this factor (the largest of the devices in
 # benchmarks/choosing.py and of ten others, which have noise that is common to all readouts).
 MAX_SCATTER_RATIO = 3.3
+# A pilot's measured influence of single samples is up to twice too large, and that of normal
+# residuals up to five times too small, so most is given to the former: the power of its variance in
+# a geometric mean (chosen on ten devices of benchmarks/choosing.py).
+WEIGHT_OF_MEASURED_INFLUENCE = 0.75
 # The error lies between these multiples of the one that is foreseen from a pilot
 # (benchmarks/choosing.py).
 PILOT_RANGE = (0.5, 1.5)
@@ -340,7 +344,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> pilot = infocap.probe(system, basis, 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)
-    4096
+    2048
     """
     require_type("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error = pilot.total_standard_error
@@ -395,11 +399,14 @@ def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Sp
         # enough for them.
         first_order = n_samples * error**2
     else:
-        # A pilot shows too much of it, because its fit is poor yet, and normal residuals have too
-        # little. The geometric mean was right within a factor of two (benchmarks/choosing.py).
         inside = np.clip(v, 0.0, 1.0)
         of_normal_residuals = 2 * float(np.sum(inside**2 - inside**4))
-        first_order = float(np.sqrt(of_normal_residuals * pilot.influence_variance))
+        # The noise of W brings 4 sum(v²) / N into the influence on each function. It is what the
+        # second order counts.
+        of_weights = 4 * len(pilot.basis) * sum_of_squares / n_samples
+        as_measured = max(pilot.influence_variance - of_weights, 0.0)
+        weight = WEIGHT_OF_MEASURED_INFLUENCE
+        first_order = as_measured**weight * of_normal_residuals ** (1 - weight)
     return Spectrum(sum_of_squares, first_order / 2)
 
 
