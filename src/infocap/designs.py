@@ -50,8 +50,8 @@ TAIL_PROBABILITY = 0.01
 N_TAIL_EDGES = 300
 N_MIDDLE_EDGES = 801
 # The part of the points of a weighted design that follows the functions; the others follow the
-# distribution of the inputs. All of them (1) make the errors of some noisy devices twice as large,
-# and 0.3 makes nearly all smaller (benchmarks/choosing.py, table "Designs").
+# distribution of the inputs. All of them (1) make the errors of some noisy devices larger, and 0.3
+# makes nearly all smaller (benchmarks/choosing.py, table "Designs").
 WEIGHTED_SHARE = 0.3
 # The share of plans and results that do not name theirs, which were made before there was a choice.
 UNNAMED_SHARE = 1.0

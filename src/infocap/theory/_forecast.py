@@ -29,12 +29,12 @@ MIN_SAMPLES_PER_READOUT = 4
 # is taken for 2 to 5 times too large.
 PILOT_SAMPLES_PER_FUNCTION = 8
 # The stretches from whose differences errors of sequences come are so many times the largest delay
-# in a pilot. With half of that, error bars were up to three times too long.
+# in a pilot. With half of that, error bars of a delay reservoir were twice too long.
 PILOT_STRETCH_TO_MEMORY = 4
 # Where the largest E[y^4] exceeds this, few samples decide.
 LARGE_FOURTH_MOMENT = 100.0
-# The scatter exceeds that of normal residuals by at most this factor (the largest of the devices in
-# benchmarks/choosing.py and of ten others, which have noise that is common to all readouts).
+# The scatter exceeds that of normal residuals by at most this factor, which a device with noise
+# common to all its readouts needs. One with garbage among its shots may need more.
 MAX_SCATTER_RATIO = 3.3
 # A pilot's measured influence of single samples is up to twice too large, and that of normal
 # residuals up to five times too small, so most is given to the former: the power of its variance in
