@@ -17,6 +17,7 @@ import scipy
 
 from ._validation import (
     answers_unknown_parameters,
+    require_number,
     require_one_of,
     require_type,
     require_whole_number,
@@ -48,6 +49,12 @@ OUTERMOST_CELL = 1e-12
 TAIL_PROBABILITY = 0.01
 N_TAIL_EDGES = 300
 N_MIDDLE_EDGES = 801
+# The part of the points of a weighted design that follows the functions; the others follow the
+# distribution of the inputs. All of them (1) make the errors of some noisy devices larger, and 0.3
+# makes nearly all smaller (benchmarks/choosing.py, table "Designs").
+WEIGHTED_SHARE = 0.3
+# The share of plans and results that do not name theirs, which were made before there was a choice.
+UNNAMED_SHARE = 1.0
 # Fourth moments E[y^4] / N from which on a few samples at the edge decide a mean.
 MAX_FOURTH_MOMENT_PER_SAMPLE = 0.1
 # The entries of a plan that decide its inputs, and those that do so only for weighted inputs, which
@@ -121,16 +128,17 @@ def draw_weighted(
     design: str = "sobol",
     seed: int | None = None,
     blocks: int | None = None,
+    share: float = WEIGHTED_SHARE,
 ) -> tuple[Floats, Floats]:
     """Return inputs drawn more densely where the functions are large, and their weights (samples,).
 
     Polynomials of high degree are largest at the edge of the inputs, where few samples fall and
-    then decide every mean. Here each input is drawn from the density p(u) mean_i y_i(u)² over its
-    functions (Cohen and Migliorati, SMAI J. Comput. Math. 3, 181, 2017; the arcsine density for
-    Legendre polynomials of high degree), and weights p / density give back the capacities under p:
-    pass them on as ``estimate(u, x, basis, sample_weight=weights)``. This is worth it for smooth,
-    stationary systems with little noise, such as simulations, and for normal inputs beyond degree
-    4.
+    then decide every mean. Here each input is drawn from a mixture of its own density p and the
+    density p(u) mean_i y_i(u)² over its functions (Cohen and Migliorati, SMAI J. Comput. Math. 3,
+    181, 2017; the arcsine density for Legendre polynomials of high degree). Weights, p over the
+    density drawn from, give back the capacities under p: pass them on as
+    ``estimate(u, x, basis, sample_weight=weights)``. The weight of an input is at most
+    1 / (1 - share).
 
     Parameters
     ----------
@@ -140,6 +148,8 @@ def draw_weighted(
         How many inputs.
     design, seed, blocks
         As for `draw`.
+    share
+        The part of the mixture that follows the functions, from 0 (inputs as distributed) to 1.
 
     Returns
     -------
@@ -158,26 +168,41 @@ def draw_weighted(
         raise ParameterError(
             "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
         )
+    share = require_share(share)
     points = _points(basis, n_samples, design=design, seed=seed, blocks=blocks)
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
-        cells = _weighted_cells(family, int(indices.max()))
+        cells = _weighted_cells(family, int(indices.max()), share)
         weighted_points = np.interp(column, cells.share_below, cells.edges)
         column[:] = np.clip(weighted_points, LOWEST_WEIGHTED_POINT, HIGHEST_WEIGHTED_POINT)
     u = _to_inputs(basis, points)
-    return u, weights_at(basis, u)
+    return u, weights_at(basis, u, share)
 
 
-def weights_at(basis: ProductBasis, u: Floats) -> Floats:
-    """Return the weights (samples,) of inputs that `draw_weighted` has drawn for this basis."""
+def weights_at(basis: ProductBasis, u: Floats, share: float) -> Floats:
+    """Return the weights (samples,) of inputs that `draw_weighted` drew for a basis and a share."""
     weights = np.ones(len(u))
     for family, indices, column in zip(basis.families, basis.indices.T, u.T, strict=True):
-        cells = _weighted_cells(family, int(indices.max()))
+        cells = _weighted_cells(family, int(indices.max()), share)
         if len(cells.edges) > 2:
             inner_edges = family.quantile(cells.edges[1:-1])
             cell_of_input = np.searchsorted(inner_edges, column, side="right")
             density_ratio = np.diff(cells.edges) / np.diff(cells.share_below)
             weights *= density_ratio[cell_of_input]
     return weights
+
+
+def require_share(share: Any) -> float:
+    """Return the share of a weighted design; refuse what is not a number from 0 to 1."""
+    share = require_number("share", share, 0.0)
+    if share > 1:
+        raise ParameterError(f"`share={share!r}` is a part of a mixture; give 0 to 1.")
+    return share
+
+
+def weighted_share(plan: Mapping[str, Any]) -> float:
+    """Return the share of the weighted inputs of a plan; `UNNAMED_SHARE` where it names none."""
+    share = plan.get("share")
+    return UNNAMED_SHARE if share is None else share
 
 
 def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
@@ -203,7 +228,7 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
         "blocks": plan.get("blocks"),
     }
     if plan.get("weighted"):
-        u, _ = draw_weighted(basis, n_samples, **settings)
+        u, _ = draw_weighted(basis, n_samples, share=weighted_share(plan), **settings)
         return u
     return draw(basis, n_samples, **settings)
 
@@ -275,6 +300,9 @@ def design_fingerprint(plan: Mapping[str, Any]) -> str:
     if plan.get("weighted"):
         names += WEIGHTED_DESIGN_ENTRIES
     entries = {name: plan.get(name) for name in names}
+    # Left out where it is the one of plans that name none: their designs keep their fingerprints.
+    if plan.get("weighted") and weighted_share(plan) != UNNAMED_SHARE:
+        entries["share"] = weighted_share(plan)
     as_json = json.dumps(entries, sort_keys=True)
     return hashlib.sha256(as_json.encode()).hexdigest()[:12]
 
@@ -365,7 +393,7 @@ class _WeightedCells(NamedTuple):
     share_below: Floats  # the share of samples below each edge
 
 
-def _weighted_cells(family: Family, highest_index: int) -> _WeightedCells:
+def _weighted_cells(family: Family, highest_index: int, share: float) -> _WeightedCells:
     """Return the density of `draw_weighted` along one input, for its functions up to an index.
 
     An input of few levels is drawn as it is, in a single cell.
@@ -381,7 +409,8 @@ def _weighted_cells(family: Family, highest_index: int) -> _WeightedCells:
     values = family.values(family.standard(family.quantile(centres)), highest_index + 1)
     mean_square = np.mean(values**2, axis=0)
     cumulative = np.append(0.0, np.cumsum(mean_square * np.diff(edges)))
-    return _WeightedCells(edges, cumulative / cumulative[-1])
+    by_functions = cumulative / cumulative[-1]
+    return _WeightedCells(edges, share * by_functions + (1 - share) * edges)
 
 
 def _sobol(n_inputs: int, n_samples: int, seed: Any) -> Floats:

@@ -439,10 +439,12 @@ def test_weighted_designs_integrate_under_the_density_of_the_basis(basis):
     assert np.all(np.abs(np.mean(weighted_squares, axis=0) - 1) < 6 * error + 1e-9)
 
 
-def test_weighted_designs_are_dense_at_the_edge_and_have_bounded_weights():
-    u, weights = infocap.draw_weighted(BASIS, 4096, seed=0)
-    assert np.mean(np.abs(u) > 0.95) > 2 * 0.05
-    assert weights.max() < 4
+@pytest.mark.parametrize(("share", "density_at_edge"), [(0.0, 1.0), (0.3, 1.8), (1.0, 4.0)])
+def test_weighted_designs_are_dense_at_the_edge_and_have_bounded_weights(share, density_at_edge):
+    u, weights = infocap.draw_weighted(BASIS, 4096, seed=0, share=share)
+    assert np.mean(np.abs(u) > 0.95) > 0.99 * density_at_edge * 0.05
+    if share < 1:
+        assert weights.max() <= (1 - share) ** -2 + 1e-12
 
 
 @pytest.mark.parametrize(

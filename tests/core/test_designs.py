@@ -1,5 +1,7 @@
 """Designs: reproducible, extensible, balanced, and distributed as the basis assumes."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -148,33 +150,65 @@ def test_sobol_warns_when_blocks_are_not_powers_of_two():
 
 
 @pytest.mark.parametrize("family", ["legendre", "hermite", "laguerre", "chebyshev", "fourier"])
-def test_weights_are_found_again_from_the_inputs(family):
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_weights_are_found_again_from_the_inputs(family, share):
     basis = product_basis([family, infocap.basis.bernoulli()], max_degree=6)
-    u, weights = draw_weighted(basis, 2048, seed=3)
+    u, weights = draw_weighted(basis, 2048, seed=3, share=share)
     rows = np.random.default_rng(0).permutation(2048)[:100]
-    assert np.array_equal(weights_at(basis, u[rows]), weights[rows])
+    assert np.array_equal(weights_at(basis, u[rows], share), weights[rows])
     weighted_squares = weights[:, None] * basis(u) ** 2
     standard_error = weighted_squares.std(axis=0) / np.sqrt(2048)
     assert np.all(np.abs(weighted_squares.mean(axis=0) - 1) < 5 * standard_error + 1e-9)
 
 
+def test_a_share_of_nothing_gives_the_inputs_of_draw():
+    u, weights = draw_weighted(BASIS, 256, seed=1, share=0.0)
+    np.testing.assert_allclose(u, draw(BASIS, 256, seed=1), atol=1e-12)
+    np.testing.assert_allclose(weights, 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, "half", np.nan])
+def test_a_share_is_a_number_from_0_to_1(share):
+    with pytest.raises(ParameterError, match=f"share={share!r}"):
+        draw_weighted(BASIS, 256, share=share)
+
+
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @pytest.mark.parametrize("design", DESIGNS)
-def test_probe_draws_with_weights_where_few_samples_would_decide(design):
+def test_probe_draws_with_weights_by_itself(design):
     basis = product_basis("hermite", 2, 6)
     system = infocap.systems.RandomFeatures(2, 10, gain=0.5, noise=0.01)
     by_itself = infocap.probe(system, basis, 512, seed=1, design=design)
     forced = infocap.probe(system, basis, 512, seed=1, design=design, weighted=True)
     assert by_itself.total == forced.total
-    (note,) = set(by_itself.checks) - set(forced.checks)
-    assert note.kind == "note"
-    assert "more than a tenth of the 512 samples" in note
+    assert by_itself.metadata["provenance"]["share"] == 0.3
     with pytest.warns(DataWarning, match="E\\[y\\^4\\]"):
         plain = infocap.probe(system, basis, 512, seed=1, design=design, weighted=False)
     assert plain.total != forced.total
-    smooth = product_basis("legendre", 2, 6)
-    checks = infocap.probe(system, smooth, 512, seed=1, design=design).checks
-    assert not any("E[y^4]" in check or check.kind == "note" for check in checks)
+    assert plain.metadata["provenance"]["share"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("basis", "options"),
+    [
+        (product_basis("legendre", 2, 3), {"method": "threshold-richardson"}),
+        (product_basis("legendre", 2, 3), {"method": "raw"}),
+        (product_basis("bernoulli", 4, 3), {}),
+        (infocap.delayed_basis("legendre", max_delay={1: 3}), {}),
+    ],
+    ids=["Algorithm 1", "raw", "bits", "a sequence"],
+)
+def test_probe_draws_inputs_as_distributed_where_weights_gain_nothing(basis, options):
+    drawn = []
+
+    def system(u):
+        drawn.append(u)
+        return np.tanh(u) + 0.1 * np.random.default_rng(1).standard_normal(u.shape)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        infocap.probe(system, basis, 1024, seed=1, **options)
+    assert np.array_equal(drawn[0], draw(basis, 1024, seed=1))
 
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
@@ -247,8 +281,15 @@ def test_a_plan_gives_the_inputs_that_it_describes():
     assert np.array_equal(
         planned_inputs(BASIS, PLAN), draw(BASIS, 256, design="halton", seed=3, blocks=2)
     )
-    weighted = planned_inputs(BASIS, PLAN | {"weighted": True})
-    assert np.array_equal(weighted, weighted_inputs(BASIS, 256, design="halton", seed=3, blocks=2))
+    weighted = PLAN | {"weighted": True, "share": 0.3}
+    settings = {"design": "halton", "seed": 3, "blocks": 2}
+    assert np.array_equal(
+        planned_inputs(BASIS, weighted), weighted_inputs(BASIS, 256, **settings, share=0.3)
+    )
+    del weighted["share"]  # as in plans of before there was a share
+    assert np.array_equal(
+        planned_inputs(BASIS, weighted), weighted_inputs(BASIS, 256, **settings, share=1.0)
+    )
     sequence = infocap.delayed_basis(max_delay={1: 3})
     u = planned_inputs(sequence, {"seed": 3, "n_samples": 100, "runs": 3, "washout": 20})
     assert np.array_equal(u, draw(sequence, 3 * (20 + 34), seed=3))
@@ -259,3 +300,6 @@ def test_fingerprints_differ_where_the_inputs_do_and_only_there():
     assert design_fingerprint(PLAN) != design_fingerprint(PLAN | {"blocks": 4})
     weighted = PLAN | {"weighted": True}
     assert design_fingerprint(weighted) != design_fingerprint(weighted | {"max_degree": 7})
+    assert design_fingerprint(weighted) != design_fingerprint(weighted | {"share": 0.3})
+    assert design_fingerprint(weighted) == design_fingerprint(weighted | {"share": 1.0})
+    assert design_fingerprint(PLAN) == design_fingerprint(PLAN | {"share": 0.3})

@@ -77,6 +77,75 @@ def test_a_pilot_foretells_the_error_of_a_longer_run_within_a_factor_of_two():
     assert agrees(np.sqrt(np.mean(errors**2)), expected, count, factor=2.0)
 
 
+@pytest.mark.thorough
+def test_the_influence_of_single_samples_has_the_variance_of_the_total():
+    """With 24 samples a function most of the scatter is of first order, and normal noise has the sum over v."""
+    count = 60
+    n = 512
+    system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=0.5, seed=3)
+    errors, results = errors_of_the_total(system, n, count, design="random", weighted=False)
+    influence = np.median([result.influence_variance for result in results])
+    assert agrees(errors.std(ddof=1), np.sqrt(influence / n), count, factor=1.2)
+    v = unexplained_shares(system)
+    assert agrees(influence, 2 * np.sum(v**2 - v**4), count, factor=1.3)
+
+
+def pilot_of(noise, **options):
+    """The result of 256 samples of a mixture."""
+    system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=noise, seed=5)
+    return infocap.probe(system, SMALL, 256, seed=1, **options)
+
+
+def test_a_pilot_knows_the_share_that_the_functions_leave():
+    noise = 0.5
+    system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=noise, seed=5)
+    v = unexplained_shares(system)
+    expected = forecast_from(pilot_of(noise))
+    assert expected.unexplained == pytest.approx(v.sum(), rel=0.1)
+    assert expected.spectra[0].sum_of_squares == pytest.approx(np.sum(v**2), rel=0.2)
+    assert expected.spectra[0].transition == pytest.approx(np.sum(v**2 - v**4), rel=0.4)
+
+
+def test_a_pilot_that_rests_on_few_samples_is_foreseen_by_its_error_bar():
+    pilot = pilot_of(0.5)
+    warning = infocap.errors.Check("it rests on few samples.", effective_samples=20.0)
+    doubtful = replace(pilot, checks=(*pilot.checks, warning), total_standard_error=2.0)
+    expected = forecast_from(doubtful)
+    assert expected.spectra[0].transition == pytest.approx(2.0**2 * 256 / 2)
+    assert expected.at(4096).typical > forecast_from(pilot).at(4096).typical
+
+
+def test_the_range_about_a_pilot_is_half_to_one_and_a_half(tmp_path):
+    pilot = pilot_of(0.5)
+    expected = forecast_from(pilot).at(1024)
+    assert expected.low == pytest.approx(0.5 * expected.typical)
+    assert expected.high == pytest.approx(1.5 * expected.typical)
+    again = infocap.load_result(pilot.save(tmp_path / "pilot.nc"))
+    assert forecast_from(again).at(1024) == expected
+    # A table has no residuals, and its error bar is taken apart.
+    table = infocap.load_result(pilot.save(tmp_path / "pilot.csv"))
+    assert forecast_from(table).at(256).typical == pytest.approx(pilot.total_standard_error)
+
+
+@pytest.mark.parametrize(
+    ("basis", "n_readouts", "n_samples", "reason"),
+    [
+        (SMALL, 8, 256, "8 for each function"),
+        (SMALL, 99, 512, "4 for each readout"),
+        (
+            infocap.delayed_basis("legendre", max_delay={1: 40}),
+            8,
+            4096,
+            "96 for each step of the delay",
+        ),
+    ],
+)
+def test_a_pilot_is_long_enough_for_what_it_has_to_tell(basis, n_readouts, n_samples, reason):
+    expected = forecast(basis, n_readouts)
+    assert expected.pilot_samples == n_samples
+    assert expected.reason_for_pilot_samples == reason
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [512, 2048, 8192])
 @pytest.mark.parametrize("design", ["sobol", "random"])
@@ -163,6 +232,10 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
             "would take more than 16,777,216 samples",
         ),
         (lambda: forecast(BASIS, 10, unexplained=1.2), "is a share of the readouts; give 0 to 1"),
+        (
+            lambda: forecast(BASIS, 10).range_needed(1e-9),
+            "would take more than 16,777,216 samples",
+        ),
         (lambda: forecast(BASIS, 0), "n_readouts=0` must be a whole number, 1 or more"),
         (
             lambda: forecast(BASIS, 10).at(64),

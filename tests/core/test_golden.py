@@ -56,11 +56,11 @@ def features(u, n_readouts, noise, seed):
     return np.tanh(mixtures) + noise * generator.normal(size=mixtures.shape)
 
 
-def on_one_net(draw, basis, n_samples, seed):
+def on_one_net(draw, basis, n_samples, seed, **options):
     """Draw at the points of one Sobol net in its own order, whatever the designs are now."""
     points = qmc.Sobol(basis.n_inputs, scramble=True, rng=seed).random(n_samples)
     with patch("infocap.designs._points", lambda *_, **__: points):
-        return draw(basis, n_samples)
+        return draw(basis, n_samples, **options)
 
 
 def legendre():
@@ -91,7 +91,7 @@ def few_samples():
 
 def weighted():
     basis = infocap.product_basis("hermite", n_inputs=2, max_degree=6)
-    u, weights = on_one_net(infocap.draw_weighted, basis, 512, seed=9)
+    u, weights = on_one_net(infocap.draw_weighted, basis, 512, seed=9, share=1.0)
     return u, features(u, 8, 0.05, seed=10), basis, {"sample_weight": weights}
 
 

@@ -336,6 +336,38 @@ def test_influences_of_samples_scatter_as_their_groups_do(n_readouts):
     assert np.mean(of_samples) / np.mean(of_groups) == pytest.approx(1, abs=0.35)
 
 
+@pytest.mark.parametrize("fit", ["auto", "least-squares"])
+def test_the_influence_on_the_total_is_the_sum_over_functions(fit):
+    """It is written out sample by sample, with the weights and residuals of the pass."""
+    u = infocap.draw(BASIS, 600, design="random", seed=1)
+    evidence = evidence_of(u)
+    groups = evidence.groups
+    chosen_fit = fit_readouts(evidence, fit, groups)
+    z = evidence.samples.readouts(0, 600, **evidence.whitener)
+    phi = chosen_fit.controls(u)
+    raw = np.zeros_like(z)
+    e = np.zeros_like(z)
+    rows_of_halves = np.split(np.arange(600), [groups.edges[len(groups.edges) // 2]])
+    for half, rows in zip(chosen_fit.halves, rows_of_halves, strict=True):
+        raw[rows] = z[rows] - phi[rows] @ half.coefficients
+        for number in half.used_numbers:
+            margin = np.ones(len(rows))
+            if number != NO_FIT:
+                candidate = chosen_fit.candidates[number]
+                least = MIN_RELATIVE_MARGIN * candidate.mean_margin
+                margin = np.maximum(candidate.fit.margin(phi[rows].T), least)
+            e[rows] += half.project(raw[rows], number) / margin[:, None]
+    metric = chosen_fit.first_metric.apply(np.eye(z.shape[1]))
+    weights = chosen_fit.first_c[chosen_fit.positions] @ metric
+    own_leverage = np.einsum("ij,jk,ik->i", e, metric, raw) / 600
+    influence = np.zeros(600)
+    for y, w in zip(BASIS(u).T, weights, strict=True):
+        rho = y - z @ w
+        influence += (e @ w) * (2 * rho + e @ w) - 2 * y * own_leverage * rho
+    passes = run_second_pass(evidence, chosen_fit, groups)
+    assert 600 * passes.variance_of_total == pytest.approx(np.var(influence), rel=1e-10)
+
+
 # Warnings about the answer.
 
 HERMITE = infocap.product_basis("hermite", 2, 8)

@@ -192,6 +192,22 @@ def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
     assert Plan(n_inputs=2, n_samples=512, weighted=True).sample_weight.std() > 0
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         Plan(n_inputs=2, weighted=1)
+    with pytest.raises(ParameterError, match=r"share=1\.5` is a part of a mixture"):
+        Plan(n_inputs=2, share=1.5)
+
+
+def test_a_weighted_plan_without_a_share_is_one_of_before_there_was_a_share(heavy_plan, tmp_path):
+    entries = heavy_plan.to_dict()
+    assert entries["share"] == 0.3
+    assert Plan.from_dict(entries) == heavy_plan
+    assert heavy_plan.extended(1024).share == 0.3
+    del entries["share"]
+    former = Plan.from_dict(entries)
+    u, weights = infocap.draw_weighted(heavy_plan.basis, 512, seed=1, share=1.0)
+    assert_allclose(former.inputs, u, rtol=0)
+    assert_allclose(former.sample_weight, weights, rtol=0)
+    assert former.fingerprint != heavy_plan.fingerprint
+    assert Plan.load(former.save(tmp_path / "plan.toml")) == former
 
 
 def test_repeats_noise_and_reference_have_their_places():

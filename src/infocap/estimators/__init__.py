@@ -19,6 +19,7 @@ from ._evidence import square_sums as square_sums
 from ._evidence import summarise_between as summarise_between
 from ._fit import control_sums as control_sums
 from ._fit import iterate_pieces as iterate_pieces
+from ._groups import N_STRETCHES as N_STRETCHES
 from ._methods import DEFAULT_METHOD as DEFAULT_METHOD
 from ._pipeline import find_method as find_method
 from ._pipeline import find_mistakes as find_mistakes

@@ -152,6 +152,12 @@ def control_variate(
         clear_total = float(declared.sum())
         error = float(np.hypot(error, total - clear_total))
         total = clear_total
+    # Neighbours in a sequence are not independent, so single samples do not tell its error.
+    influence_variance = None
+    leverage_ratio = None
+    if not evidence.basis.of_sequences:
+        influence_variance = evidence.n_samples * passes.variance_of_total
+        leverage_ratio = passes.leverage_ratio
     return Estimate(
         declared,
         unbiased=unbiased,
@@ -164,6 +170,8 @@ def control_variate(
         without_groups=None if evidence.basis.of_sequences else without_groups,
         inputs_fingerprint=_fingerprint(evidence),
         residual_covariance=passes.residual_covariance,
+        influence_variance=influence_variance,
+        leverage_ratio=leverage_ratio,
     )
 
 

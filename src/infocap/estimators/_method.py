@@ -45,6 +45,10 @@ class Estimate:
         The same for the same inputs in the same order; None where the method does not tell.
     residual_covariance
         Covariance of what a fit leaves of the readouts, along the same directions, (rank, rank).
+    influence_variance
+        The variance of single samples' influence on the total, by which more samples are planned.
+    leverage_ratio
+        S_N / (K N): how much single samples weigh.
 
     Examples
     --------
@@ -68,6 +72,8 @@ class Estimate:
     without_groups: Floats | None = None
     inputs_fingerprint: str | None = None
     residual_covariance: Floats | None = None
+    influence_variance: float | None = None
+    leverage_ratio: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -366,6 +366,8 @@ def conclude(
         coordinates=coordinates,
         weights=weights,
         residual_covariance=estimate.residual_covariance,
+        influence_variance=estimate.influence_variance,
+        leverage_ratio=estimate.leverage_ratio,
         without_stretches=estimate.without_stretches,
         without_groups=estimate.without_groups,
         inputs_fingerprint=estimate.inputs_fingerprint,

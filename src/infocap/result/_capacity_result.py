@@ -67,6 +67,9 @@ class CapacityResult:
         (groups, terms); sums over functions and differences of devices have errors from them.
     inputs_fingerprint
         The same for two results from the same inputs in the same order; None if not known.
+    influence_variance, leverage_ratio
+        What `theory.forecast_from` needs, with the covariance: the variance of single samples'
+        influence on the total, and S_N / (K N), how much single samples weigh.
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
     growth, factors, drift
@@ -110,6 +113,8 @@ class CapacityResult:
     without_stretches: Floats | None = None
     without_groups: Floats | None = None
     inputs_fingerprint: str | None = None
+    influence_variance: float | None = None
+    leverage_ratio: float | None = None
     weights: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None

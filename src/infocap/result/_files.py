@@ -45,6 +45,8 @@ OPTIONAL_FLOATS = (
     "total_standard_error",
     "noise_limited_total",
     "noise_limited_standard_error",
+    "influence_variance",
+    "leverage_ratio",
 )
 # The text by which results from the same inputs are known, or None.
 FINGERPRINT = "inputs_fingerprint"

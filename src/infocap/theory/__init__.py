@@ -11,6 +11,10 @@ from ._exact import (
 )
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
 
+# isort: split
+# For other rooms of infocap, no part of the public interface.
+from ._forecast import MAX_SAMPLES as MAX_SAMPLES
+
 __all__ = [
     "Bound", "ExpectedError", "Forecast", "RandomMixture", "efficiency_bound", "finite_sample_bias",
     "forecast", "forecast_from", "linear_memory", "noisy_capacities", "random_mixture",

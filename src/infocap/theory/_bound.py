@@ -133,8 +133,7 @@ def efficiency_bound(
         A system, (samples, inputs) -> (samples, readouts), as for `probe`: it is asked twice at the
         same inputs, and both answers must have noise of their own. Or a result: the bound is then
         what its error bars leave when the price of fitting the readouts is taken off. As far as
-        functions outside the basis or few samples made those longer, it is too high; and how much
-        of it falls as 1/N² is typical of devices, not measured.
+        functions outside the basis or few samples made those longer, it is too high.
     basis
         The functions; a result has its own.
     n_samples

@@ -12,23 +12,44 @@ from .._validation import require_number, require_positive, require_type, requir
 from ..basis import ProductBasis
 from ..designs import MAX_FOURTH_MOMENT_PER_SAMPLE
 from ..errors import DataError, ParameterError
-from ..estimators import DEFAULT_METHOD
+from ..estimators import DEFAULT_METHOD, N_STRETCHES
 from ..result import CapacityResult
+from ..typing import Floats
 
 # More samples than this are not recommended: a lower degree or less noise helps sooner.
 MAX_SAMPLES = 2**24
 # With fewer samples per function, error bars are several times too long (docs/howto/choose-n.md).
 RECOMMENDED_SAMPLES_PER_FUNCTION = 4
 # With fewer samples per function, the total is a sum of what is shown, and no formula holds.
-PILOT_SAMPLES_PER_FUNCTION = 2
+MIN_SAMPLES_PER_FUNCTION = 2
 # With fewer samples per readout, the covariance of the readouts is not known well enough to divide
 # by.
-PILOT_SAMPLES_PER_READOUT = 4
+MIN_SAMPLES_PER_READOUT = 4
+# Samples of a pilot per function. With half of them, the influence of single samples on the total
+# is taken for 2 to 5 times too large.
+PILOT_SAMPLES_PER_FUNCTION = 8
+# The stretches from whose differences errors of sequences come are so many times the largest delay
+# in a pilot. With half of that, error bars of a delay reservoir were twice too long.
+PILOT_STRETCH_TO_MEMORY = 4
 # Where the largest E[y^4] exceeds this, few samples decide.
 LARGE_FOURTH_MOMENT = 100.0
-# The scatter exceeds that of normal residuals by at most this factor (measured,
-# docs/howto/choose-n.md).
-MAX_SCATTER_RATIO = 1.5
+# The scatter exceeds that of normal residuals by at most this factor, which a device with noise
+# common to all its readouts needs. One with garbage among its shots may need more.
+MAX_SCATTER_RATIO = 3.3
+# A pilot's measured influence of single samples is up to twice too large, and that of normal
+# residuals up to five times too small, so most is given to the former: the power of its variance in
+# a geometric mean (chosen on ten devices of benchmarks/choosing.py).
+WEIGHT_OF_MEASURED_INFLUENCE = 0.75
+# The error lies between these multiples of the one that is foreseen from a pilot
+# (benchmarks/choosing.py).
+PILOT_RANGE = (0.5, 1.5)
+# Of the bias that is taken off, LΣv / (N - L), the part S_N / (K N) is what the next term of its
+# series brings, and half of that is typical of what remains (docs/estimators.md). S_N / K is the
+# mean of |z|⁴ over K, which is K + 2 for normal readouts. Without a pilot, twice K is typical, and
+# four times K the most.
+FRACTION_OF_UNREMOVED_BIAS = 0.5
+TYPICAL_LEVERAGE_PER_READOUT = 2.0
+MAX_LEVERAGE_PER_READOUT = 4.0
 # Shares of the bias that remain when it is taken off, typically and at most (measured on Sobol
 # points).
 TYPICAL_REMAINING_BIAS = 0.01
@@ -49,7 +70,7 @@ class ExpectedError:
     typical
         That of a typical device.
     low, high
-        The range that devices span.
+        The range that devices span; from a pilot, half and one and a half times the typical error.
 
     Examples
     --------
@@ -88,20 +109,27 @@ class Forecast:
     unexplained
         sum(v), the capacity that noise and functions outside the basis take.
     spectra
-        Sums over v that devices may have, the first of them typical.
+        Sums over v that devices may have, the first of them typical; from a pilot that of its
+        device.
+    leverage
+        S_N / K, how much single samples weigh: a typical number, or that of the pilot.
+    is_from_pilot
+        Whether the numbers are those of a pilot of the same device.
 
     Examples
     --------
     >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
     >>> expected = forecast(basis, 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
-    [8192, 8192, 16384]
+    [8192, 8192, 32768]
     """
 
     basis: ProductBasis
     maximum: int
     unexplained: float
     spectra: tuple[Spectrum, ...]
+    leverage: float
+    is_from_pilot: bool = False
 
     def at(self, n_samples: int) -> ExpectedError:
         """Return the expected error of the total.
@@ -113,21 +141,33 @@ class Forecast:
         """
         n_samples = require_whole_number("n_samples", n_samples, 1)
         n_functions = len(self.basis)
-        if n_samples < self.pilot_samples:
+        if n_samples < self.min_samples:
             raise ParameterError(
-                f"`n_samples={n_samples}` is fewer than {self.pilot_samples}, "
-                f"{PILOT_SAMPLES_PER_FUNCTION} for each of {n_functions} functions and "
-                f"{PILOT_SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the "
+                f"`n_samples={n_samples}` is fewer than {self.min_samples}, "
+                f"{MIN_SAMPLES_PER_FUNCTION} for each of {n_functions} functions and "
+                f"{MIN_SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the "
                 "constant; the error of the total cannot be foreseen there. Take more samples, or "
                 "lower the degree."
             )
         errors = [scatter(n_samples, n_functions, spectrum) for spectrum in self.spectra]
         bias = n_functions * self.unexplained / (n_samples - n_functions)
+        third_order = FRACTION_OF_UNREMOVED_BIAS * self.leverage / n_samples * bias
+        if self.is_from_pilot:
+            typical = float(np.hypot(errors[0], third_order))
+            low, high = (factor * typical for factor in PILOT_RANGE)
+            return ExpectedError(n_samples, typical, low, high)
+        most_third_order = third_order * MAX_LEVERAGE_PER_READOUT / TYPICAL_LEVERAGE_PER_READOUT
+        typical_terms = [errors[0], TYPICAL_REMAINING_BIAS * bias, third_order]
+        largest_terms = [
+            MAX_SCATTER_RATIO * max(errors),
+            MAX_REMAINING_BIAS * bias,
+            most_third_order,
+        ]
         return ExpectedError(
             n_samples,
-            typical=float(np.hypot(errors[0], TYPICAL_REMAINING_BIAS * bias)),
+            typical=float(np.linalg.norm(typical_terms)),
             low=min(errors),
-            high=float(np.hypot(MAX_SCATTER_RATIO * max(errors), MAX_REMAINING_BIAS * bias)),
+            high=float(np.linalg.norm(largest_terms)),
         )
 
     def samples_needed(self, error: float) -> int:
@@ -140,6 +180,34 @@ class Forecast:
         error
             The largest root mean square error of the total that is allowed.
         """
+        n_samples = self._smallest_power_of_two(error, "high")
+        if n_samples is None:
+            raise self._too_many(error, self.at(MAX_SAMPLES).high)
+        return n_samples
+
+    def range_needed(self, error: float) -> tuple[int, int | None]:
+        """Return the powers of two that are enough for devices at the low end, and for all.
+
+        The second is None where that would be more than `MAX_SAMPLES`.
+
+        Parameters
+        ----------
+        error
+            The largest root mean square error of the total that is allowed.
+
+        Examples
+        --------
+        >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
+        >>> forecast(basis, 71).range_needed(0.2)
+        (512, 8192)
+        """
+        fewest = self._smallest_power_of_two(error, "low")
+        if fewest is None:
+            raise self._too_many(error, self.at(MAX_SAMPLES).low)
+        return fewest, self._smallest_power_of_two(error, "high")
+
+    def _smallest_power_of_two(self, error: float, end: str) -> int | None:
+        """Return how many samples are enough at one end of the range, "low" or "high"."""
         require_positive("error", error)
         min_samples = self.least_samples
         if min_samples > MAX_SAMPLES:
@@ -149,41 +217,62 @@ class Forecast:
                 "use draw_weighted."
             )
         for power in range((min_samples - 1).bit_length(), MAX_SAMPLES.bit_length()):
-            if self.at(2**power).high <= error:
+            if getattr(self.at(2**power), end) <= error:
                 return 2**power
-        raise ParameterError(
+        return None
+
+    def _too_many(self, error: float, left: float) -> ParameterError:
+        return ParameterError(
             f"error={error:g} would take more than {MAX_SAMPLES:,} samples, which may leave "
-            f"{self.at(MAX_SAMPLES).high:.2g}; allow a larger error, a lower degree or less noise."
+            f"{left:.2g}; allow a larger error, a lower degree or less noise."
         )
 
     @property
-    def pilot_samples(self) -> int:
+    def min_samples(self) -> int:
         """With fewer, nothing can be said about the error."""
-        for_functions = PILOT_SAMPLES_PER_FUNCTION * len(self.basis)
-        for_readouts = PILOT_SAMPLES_PER_READOUT * self.maximum
+        for_functions = MIN_SAMPLES_PER_FUNCTION * len(self.basis)
+        for_readouts = MIN_SAMPLES_PER_READOUT * self.maximum
         return max(for_functions, for_readouts)
+
+    @property
+    def pilot_samples(self) -> int:
+        """A power of two, from which on a pilot foretells the error of more samples."""
+        n_samples, _ = self._most_of_pilot
+        return 1 << (n_samples - 1).bit_length()
+
+    @property
+    def reason_for_pilot_samples(self) -> str:
+        """Why a pilot has no fewer samples, in words."""
+        _, reason = self._most_of_pilot
+        return reason
+
+    @property
+    def _most_of_pilot(self) -> tuple[int, str]:
+        """The largest of the numbers of samples that a pilot needs, with the reason."""
+        return max(
+            (
+                PILOT_SAMPLES_PER_FUNCTION * len(self.basis),
+                f"{PILOT_SAMPLES_PER_FUNCTION} for each function",
+            ),
+            (
+                MIN_SAMPLES_PER_READOUT * self.maximum,
+                f"{MIN_SAMPLES_PER_READOUT} for each readout",
+            ),
+            (
+                PILOT_STRETCH_TO_MEMORY * N_STRETCHES * self.basis.memory,
+                f"{PILOT_STRETCH_TO_MEMORY * N_STRETCHES} for each step of the delay",
+            ),
+        )
 
     @property
     def least_samples(self) -> int:
         """Below this many, error bars do not hold, whatever their size."""
         for_functions = RECOMMENDED_SAMPLES_PER_FUNCTION * len(self.basis)
-        n_samples = max(for_functions, PILOT_SAMPLES_PER_READOUT * self.maximum)
+        n_samples = max(for_functions, MIN_SAMPLES_PER_READOUT * self.maximum)
         fourth_moment = float(self.basis.fourth_moments.max())
         if fourth_moment > LARGE_FOURTH_MOMENT:
             n_samples = max(n_samples, int(np.ceil(fourth_moment / MAX_FOURTH_MOMENT_PER_SAMPLE)))
         return n_samples
-
-    @property
-    def reason_for_least_samples(self) -> str:
-        """Why there must be `least_samples`, in words."""
-        for_functions = RECOMMENDED_SAMPLES_PER_FUNCTION * len(self.basis)
-        for_readouts = PILOT_SAMPLES_PER_READOUT * self.maximum
-        if self.least_samples > max(for_functions, for_readouts):
-            return "some functions are so large at the edge that few samples decide"
-        return (
-            f"{RECOMMENDED_SAMPLES_PER_FUNCTION} for each of {len(self.basis)} functions and "
-            f"{PILOT_SAMPLES_PER_READOUT} for each of {self.maximum} readouts"
-        )
 
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
@@ -227,14 +316,17 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     typical = Spectrum(capacity * np.sqrt(share), TYPICAL_TRANSITION * largest)
     equal = Spectrum(capacity * share, 0.0)
     extreme = Spectrum(capacity, largest)
-    return Forecast(basis, maximum, capacity, (typical, equal, extreme))
+    leverage = TYPICAL_LEVERAGE_PER_READOUT * maximum
+    return Forecast(basis, maximum, capacity, (typical, equal, extreme), leverage)
 
 
 def forecast_from(pilot: CapacityResult) -> Forecast:
     """Return the error to expect from more samples of a device that was measured with few.
 
-    The error bar of the pilot says how large sum(v²) is, and its total sum(v). What remains open is
-    which of the two terms of the error bar is the larger one; the range runs over both.
+    The residuals of the pilot's fit say how large sum(v²) and sum(v² - v⁴) are, and how much single
+    samples change the total; for a sequence, in which neighbours are not independent, its error bar
+    says the latter. Of a result from a table or a page, which hold no residuals, the error bar is
+    taken apart as that of a typical device.
 
     Parameters
     ----------
@@ -252,7 +344,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> pilot = infocap.probe(system, basis, 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)
-    8192
+    2048
     """
     require_type("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error = pilot.total_standard_error
@@ -261,27 +353,79 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
             f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take "
             f"{DEFAULT_METHOD!r}."
         )
-    n_samples = pilot.n_samples
     n_functions = len(pilot.basis)
-    min_samples = PILOT_SAMPLES_PER_FUNCTION * n_functions
-    if n_samples < min_samples:
+    min_samples = MIN_SAMPLES_PER_FUNCTION * n_functions
+    if pilot.n_samples < min_samples:
         raise DataError(
-            f"the pilot has {n_samples} samples for {n_functions} functions; its error bar holds "
-            f"from {min_samples} samples on. Estimate it with a lower degree, or measure more."
+            f"the pilot has {pilot.n_samples} samples for {n_functions} functions; its error bar "
+            f"holds from {min_samples} samples on. Estimate it with a lower degree, or measure "
+            "more."
         )
+    if pilot.residual_covariance is None:
+        return _forecast_from_error_bar(pilot, error)
+    # The share of each direction that the fit leaves; rounding may bring it below zero.
+    v = np.clip(np.linalg.eigvalsh(pilot.residual_covariance), 0.0, None)
+    # The error bar of a sequence holds what is of third order.
+    leverage = 0.0
+    if pilot.leverage_ratio is not None:
+        leverage = pilot.leverage_ratio * pilot.n_samples
+    return Forecast(
+        pilot.basis,
+        pilot.rank,
+        unexplained=float(v.sum()),
+        spectra=(_spectrum_of_residuals(pilot, v, error),),
+        leverage=leverage,
+        is_from_pilot=True,
+    )
+
+
+def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Spectrum:
+    """Return the sums over v of a pilot, from the residuals of its fit."""
+    n_samples = pilot.n_samples
+    # The noise of N residuals adds sum(v)² / N to sum(v²), which is never below that of equal v.
+    sum_of_v = float(v.sum())
+    sum_of_squares = float(np.sum(v**2)) - sum_of_v**2 / n_samples
+    sum_of_squares = max(sum_of_squares, sum_of_v**2 / pilot.rank)
+
+    # N times the variance that falls as 1/N.
+    rests_on_few_samples = any("effective_samples" in check.found for check in pilot.warnings)
+    if pilot.influence_variance is None:
+        # Neighbours in a sequence are not independent. Its error bar, from stretches, says what
+        # they share.
+        second_order = scatter(n_samples, len(pilot.basis), Spectrum(sum_of_squares, 0.0))
+        first_order = n_samples * max(error**2 - second_order**2, 0.0)
+    elif rests_on_few_samples:
+        # They are too few for the variance of their influence to be known. The error bar is long
+        # enough for them.
+        first_order = n_samples * error**2
+    else:
+        inside = np.clip(v, 0.0, 1.0)
+        of_normal_residuals = 2 * float(np.sum(inside**2 - inside**4))
+        # The noise of W brings 4 sum(v²) / N into the influence on each function. It is what the
+        # second order counts.
+        of_weights = 4 * len(pilot.basis) * sum_of_squares / n_samples
+        as_measured = max(pilot.influence_variance - of_weights, 0.0)
+        weight = WEIGHT_OF_MEASURED_INFLUENCE
+        first_order = as_measured**weight * of_normal_residuals ** (1 - weight)
+    return Spectrum(sum_of_squares, first_order / 2)
+
+
+def _forecast_from_error_bar(pilot: CapacityResult, error: float) -> Forecast:
+    """Return the forecast for a pilot of which only total and error bar are known."""
     unexplained = max(pilot.rank - pilot.total, 0.0)
     share = unexplained / pilot.rank
-    typical_ratio = 0.0
+    ratio = 0.0
     if share > 0:
-        typical_ratio = TYPICAL_TRANSITION * _largest_transition(share) / np.sqrt(share)
-    spectra = []
-    # sum(v² - v⁴) over sum(v²): typically, at least and at most. The error bar gives the size of
-    # both.
-    for ratio in (min(typical_ratio, 1.0), 0.0, 1.0):
-        error_of_unit = scatter(n_samples, n_functions, Spectrum(1.0, ratio))
-        sum_of_squares = float((error / error_of_unit) ** 2)
-        spectra.append(Spectrum(sum_of_squares, ratio * sum_of_squares))
-    return Forecast(pilot.basis, pilot.rank, unexplained, tuple(spectra))
+        ratio = TYPICAL_TRANSITION * _largest_transition(share) / np.sqrt(share)
+    # sum(v² - v⁴) over sum(v²) is typical; the error bar gives the size of both.
+    ratio = min(ratio, 1.0)
+    error_of_unit = scatter(pilot.n_samples, len(pilot.basis), Spectrum(1.0, ratio))
+    sum_of_squares = float((error / error_of_unit) ** 2)
+    spectrum = Spectrum(sum_of_squares, ratio * sum_of_squares)
+    # The error bar holds what is of third order.
+    return Forecast(
+        pilot.basis, pilot.rank, unexplained, (spectrum,), leverage=0.0, is_from_pilot=True
+    )
 
 
 def scatter(n_samples: int, n_functions: int, spectrum: Spectrum) -> float:

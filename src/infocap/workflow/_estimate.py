@@ -1,16 +1,15 @@
 """estimate and probe: the capacities of measured data, and those of a system that can be called."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._validation import answers_unknown_parameters, require_boolean, require_type
-from ..basis import ProductBasis
-from ..designs import draw, draw_weighted, needs_weights
-from ..errors import Check, ParameterError
-from ..estimators import Estimator, find_method
+from ..basis import DiscreteFamily, ProductBasis
+from ..designs import WEIGHTED_SHARE, draw, draw_weighted
+from ..errors import ParameterError
+from ..estimators import DEFAULT_METHOD, Estimator, find_method
 from ..recording import Recording
 from ..result import CapacityResult
 from ..systems import measure
@@ -171,8 +170,10 @@ def probe(
     design, blocks
         Those of `draw`: ``"sobol"`` in 8 independent blocks, or fewer for few samples, by default.
     weighted
-        Draw as `draw_weighted` does. By default this is done where a function has E[y^4] above a
-        tenth of the samples, so that few of them would decide; a note then says so.
+        Draw as `draw_weighted` does, with weights: three tenths of the inputs follow the functions,
+        which are large at the edge, and the others their own distribution. This makes most errors
+        smaller (docs/howto/inputs.md), and is the default for continuous inputs and the default
+        method. With False all inputs follow their distribution.
     method, method_options, constant, complex_as, washout, memory_limit, executor
         Those of `estimate`.
 
@@ -195,8 +196,7 @@ def probe(
     if design is not None:
         draw_options["design"] = design
     if weighted is None:
-        can_be_weighted = not basis.of_sequences and find_method(method, {}).takes_weights
-        draws_weighted = can_be_weighted and needs_weights(basis, n_samples)
+        draws_weighted = _gains_from_weights(basis, method)
     else:
         draws_weighted = require_boolean("weighted", weighted)
     if draws_weighted:
@@ -220,12 +220,16 @@ def probe(
         memory_limit=memory_limit,
         executor=executor,
     )
-    if weighted is None and draws_weighted:
-        note = Check(
-            f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the "
-            f"{n_samples} samples: inputs were drawn where functions are large, with weights "
-            "(`weighted=False`: as distributed).",
-            kind="note",
-        )
-        result = replace(result, checks=(*result.checks, note))
-    return with_provenance(result, seed=seed, design_name=design)
+    share = WEIGHTED_SHARE if draws_weighted else 0.0
+    return with_provenance(result, seed=seed, design_name=design, share=share)
+
+
+def _gains_from_weights(basis: ProductBasis, method: str | Estimator) -> bool:
+    """Return whether inputs are drawn with weights where nobody says.
+
+    Weights make the errors of the default method smaller, and not those of the others
+    (docs/howto/inputs.md).
+    """
+    if basis.of_sequences or find_method(method, {}).name != DEFAULT_METHOD:
+        return False
+    return any(not isinstance(family, DiscreteFamily) for family in basis.families)

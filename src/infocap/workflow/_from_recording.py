@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..basis import ProductBasis
-from ..designs import weights_at
+from ..designs import weighted_share, weights_at
 from ..diagnostics import References, look_at_references, with_references
 from ..dimension import MIN_REFERENCES, indicator, motion_of_reference
 from ..errors import Check, DataWarning, InfocapError, warn
@@ -125,7 +125,8 @@ def _planned_weights(recording: Recording) -> Floats | None:
         return None
     n_inputs = np.shape(recording.inputs)[1]
     planned_basis, _ = choose_basis((len(recording.design_index), n_inputs), plan)
-    return weights_at(planned_basis, np.asarray(recording.inputs[:], dtype=float))
+    u = np.asarray(recording.inputs[:], dtype=float)
+    return weights_at(planned_basis, u, weighted_share(plan))
 
 
 def _factors(recording: Recording, options: EstimateOptions) -> tuple[Factors, list[Check]]:

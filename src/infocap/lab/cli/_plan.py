@@ -6,15 +6,14 @@ from typing import Any
 
 import click
 
-from ..._formatting import counted, duration, memory_size, with_error
+from ..._formatting import counted, with_error
 from ..._validation import require_positive, require_whole_number
 from ...basis import ProductBasis
 from ...errors import ParameterError
-from ...estimators import METHODS, forecast_cost
 from ...result import CapacityResult, load_result
-from ...theory import Forecast, efficiency_bound, forecast, forecast_from
+from ...theory import MAX_SAMPLES, Forecast, efficiency_bound, forecast, forecast_from
 from ..experiment import ORDERS, Kind, Plan
-from ._estimate import InputOptions, MethodOptions, family_and_domain, read_delays
+from ._estimate import InputOptions, family_and_domain, read_delays
 from ._outputs import refuse_existing
 from ._terminal import (
     FILE,
@@ -116,8 +115,9 @@ def plan(
 ) -> None:
     """Plan an acquisition: what to measure, and in which order.
 
-    With --error in place of --n-samples, say first how many samples that takes, and why. The file
-    is for people too: open it, read its comments, change it.
+    With --error in place of --n-samples, say how many samples that takes. It depends on the device,
+    so the first plan is mostly one of a pilot, and the plan made with its result (--pilot) keeps
+    its rows. The file is for people too: open it, read its comments, change it.
     """
     if max_delay is not None:
         settings |= _settings_of_delays(max_delay, settings, input_options)
@@ -246,26 +246,34 @@ def _announce(new_plan: Plan, output: Path) -> None:
 
 
 def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> int:
-    """Print and return how many samples it takes to know the total of any device."""
+    """Print the range over devices, and return how many samples to measure first.
+
+    That is a pilot, unless so few samples are enough for any device.
+    """
     if goal.n_readouts is None:
         raise ParameterError(
             "--error needs --n-readouts, the number of readouts, or --pilot, a pilot run."
         )
     error = require_positive("error", goal.error)
     expected = forecast(basis, goal.n_readouts, unexplained=ASSUMED_UNEXPLAINED)
-    assumption = "Assumed: half of the readouts are noise or functions outside the basis."
-    n_samples = expected.samples_needed(error)
-    lines = [_maximum(basis, expected), assumption, *_advice(expected, error, n_samples)]
-    pilot_samples = _next_power_of_two(expected.pilot_samples)
-    if pilot_samples < n_samples:
-        lines += [
-            "It depends on the device. A pilot run is better than a guess: measure "
-            f"{pilot_samples} samples, and ask again:",
-            "  infocap estimate pilot.db -o pilot.nc",
-            f"  infocap plan --pilot pilot.nc --error {error:g}",
+    fewest, most = expected.range_needed(error)
+    pilot_samples = expected.pilot_samples
+    if most is not None and most <= pilot_samples:
+        lines = [
+            f"Take {most} samples, whatever the device: no pilot is needed.",
+            f"The error of the total is then {_error_at(expected, most)}.",
+            f"With fewer than {expected.least_samples} samples, error bars do not hold.",
+        ]
+    else:
+        up_to = f"more than {MAX_SAMPLES:,}" if most is None else str(most)
+        lines = [
+            f"An error of {error:g} takes {fewest} to {up_to} samples, depending on the device.",
+            f"Measure a pilot of {pilot_samples} first, {expected.reason_for_pilot_samples}. "
+            "Its rows are kept.",
+            f"Then: infocap plan --pilot pilot.nc --error {error:g} -o plan.toml",
         ]
     _print_paragraphs(lines)
-    return n_samples
+    return pilot_samples if most is None else min(most, pilot_samples)
 
 
 def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
@@ -274,83 +282,28 @@ def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
     expected = forecast_from(pilot)
     n_samples = expected.samples_needed(error)
     total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
-    lines = [
-        _maximum(pilot.basis, expected),
-        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples; errors are "
-        "extrapolated from that.",
-    ]
-    is_long_enough = pilot.n_samples >= expected.least_samples
-    if is_long_enough and expected.at(pilot.n_samples).high <= error:
-        lines.append(
-            f"That is precise enough already: an error of {error:g} needs no further samples."
-        )
-    lines += [f"warning of the pilot: {name_options(warning)}" for warning in pilot.warnings]
-    lines += _advice(expected, error, n_samples)
+    if n_samples <= pilot.n_samples:
+        advice = f"That is precise enough already for an error of {error:g}."
+    else:
+        n_further = n_samples - pilot.n_samples
+        expected_error = _error_at(expected, n_samples)
+        advice = f"Take {n_samples} samples, {n_further} more: the error is then {expected_error}."
     n_needed = min(efficiency_bound(pilot).samples_needed(error), n_samples)
-    lines.append(
-        f"The least number of samples that any method would need is about {n_needed}, by the "
-        "pilot's errors."
-    )
+    lines = [
+        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples.",
+        advice,
+        f"Any method would need about {n_needed} samples, by the pilot's errors.",
+    ]
+    lines += [f"warning of the pilot: {name_options(warning)}" for warning in pilot.warnings]
     _print_paragraphs(lines)
-    return n_samples
+    return max(n_samples, pilot.n_samples)
 
 
 def _print_paragraphs(lines: list[str]) -> None:
-    """Print lines; those that are no row of a table and no command are wrapped."""
     for line in lines:
-        is_table_or_command = line.startswith((" ", ">"))
-        echo(line if is_table_or_command else wrapped(line))
-
-
-def _maximum(basis: ProductBasis, expected: Forecast) -> str:
-    functions = (
-        f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
-    )
-    return f"{functions}. The total is at most {expected.maximum}, the constant included."
-
-
-def _advice(expected: Forecast, error: float, n_samples: int) -> list[str]:
-    """Return the table of errors and costs, and the number of samples to take, with the reason."""
-    basis = expected.basis
-    min_samples = expected.least_samples
-    balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
-    return [
-        "",
-        *_table(expected, n_samples),
-        "",
-        f"Take {n_samples} samples: the smallest power of two{balanced} from {min_samples} on "
-        f"({expected.reason_for_least_samples}) with which the error stays below {error:g}, also "
-        f"at the high end. It is then {_error_at(expected, n_samples)}.",
-    ]
-
-
-def _table(expected: Forecast, n_recommended: int) -> list[str]:
-    """Return errors and costs at a few sizes around the recommended one, one line per size."""
-    lines = [
-        f"  {'':>9}  error of the total, root mean square",
-        f"  {'samples':>9}  {'(range over devices)':<25}  computing   memory",
-    ]
-    method = METHODS[MethodOptions.method]
-    for factor in (0.25, 0.5, 1, 2, 4):
-        n_samples = int(factor * n_recommended)
-        if n_samples == 0:
-            continue
-        cost = forecast_cost(expected.basis, n_samples, expected.maximum, method)
-        mark = ">" if n_samples == n_recommended else " "
-        computing = f"< {duration(max(cost.seconds, 1))}"
-        error = _error_at(expected, n_samples)
-        memory = memory_size(cost.n_bytes)
-        lines.append(f"{mark} {n_samples:9d}  {error:<25}  {computing:>9}  {memory:>7}")
-    return lines
+        echo(wrapped(line))
 
 
 def _error_at(expected: Forecast, n_samples: int) -> str:
-    try:
-        error = expected.at(n_samples)
-    except ParameterError:
-        return "too few samples"
+    error = expected.at(n_samples)
     return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
-
-
-def _next_power_of_two(number: int) -> int:
-    return 1 << (number - 1).bit_length()

@@ -15,11 +15,14 @@ from ..._validation import require_boolean, require_number, require_one_of, requ
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
     DESIGNS,
+    UNNAMED_SHARE,
+    WEIGHTED_SHARE,
     block_count,
     design_fingerprint,
     draw,
     needs_weights,
     planned_inputs,
+    require_share,
     steps_per_run,
     weights_at,
 )
@@ -85,9 +88,9 @@ class Plan:
         `infocap.inputs(...)` as family, there are as many inputs as it names.
     n_samples, seed, design, blocks
         The design, as for `draw`; the number of blocks is kept in the plan's file.
-    weighted
-        Draw as `draw_weighted` does. By default where a function has E[y^4] above a tenth of the
-        samples; `estimate` then finds the weights by itself.
+    weighted, share
+        Draw as `draw_weighted` does, with this share. By default where a function has E[y^4] above
+        a tenth of the samples; `estimate` then finds the weights by itself.
     max_delay, runs, washout
         For a device with memory: the largest delay by degree, as for `delayed_basis`. The inputs
         are then `runs` sequences, of `washout` time steps and an equal share of `n_samples` each. A
@@ -147,6 +150,7 @@ class Plan:
     design: str = "sobol"
     blocks: int | None = None
     weighted: bool | None = None
+    share: float = WEIGHTED_SHARE
     max_delay: Any = None
     runs: int = 0
     washout: int = 0
@@ -217,7 +221,7 @@ class Plan:
 
         None where the inputs are drawn as the basis assumes.
         """
-        return weights_at(self.basis, self.inputs) if self.weighted else None
+        return weights_at(self.basis, self.inputs, self.share) if self.weighted else None
 
     @property
     def steps(self) -> int:
@@ -327,13 +331,16 @@ class Plan:
         """A checksum of what is measured: the same whatever title and metadata say.
 
         Entries that have their default value are left out, so that an entry that is new in a later
-        version does not change the fingerprints of plans that do not use it.
+        version does not change the fingerprints of plans that do not use it. So is the share of
+        weighted inputs where it is the one of plans that name none, and of inputs without weights.
         """
         measured = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name not in DESCRIPTIVE_ENTRIES and value != entry.default:
+            if entry.name not in (*DESCRIPTIVE_ENTRIES, "share") and value != entry.default:
                 measured[entry.name] = value
+        if self.weighted and self.share != UNNAMED_SHARE:
+            measured["share"] = self.share
         if BENCH in self.metadata:  # what the simulated bench does is measured, too
             measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
@@ -364,11 +371,14 @@ class Plan:
         Parameters
         ----------
         entries
-            The entries by name; those that are left out have their default values.
+            The entries by name; those that are left out have their default values. Only weighted
+            inputs without a share are those of plans that were made before there was a choice.
         """
         try:
             for name in entries:
                 require_one_of("entry of the plan", name, cls.__dataclass_fields__)
+            if entries.get("weighted"):
+                entries = {"share": UNNAMED_SHARE, **entries}
             return cls(**entries)
         except (TypeError, AttributeError) as problem:
             raise ParameterError(f"an entry of the plan is of the wrong type: {problem}.") from None
@@ -564,7 +574,7 @@ def _check_size(plan: Plan) -> None:
 
 
 def _design_entries(plan: Plan) -> dict[str, Any]:
-    """Return the number of blocks and whether inputs are weighted, which follow from the basis.
+    """Return the number of blocks and how inputs are weighted, which follow from the basis.
 
     The basis refuses families, degrees and domains that have no meaning.
     """
@@ -574,6 +584,7 @@ def _design_entries(plan: Plan) -> dict[str, Any]:
     return {
         "blocks": block_count(plan.basis, plan.n_samples, plan.design, plan.blocks),
         "weighted": require_boolean("weighted", weighted),
+        "share": require_share(plan.share),
     }
 
 
