@@ -69,7 +69,9 @@ def test_given_windows_agree_with_what_the_search_reports(hidden):
 
 def test_noise_alone_has_no_functions():
     rng = np.random.default_rng(0)
-    found = infocap.explore(rng.uniform(-1, 1, 1000), rng.standard_normal((1000, 3)), washout=100)
+    noise = rng.standard_normal((1000, 3))
+    with pytest.warns(DataWarning, match="nothing of the inputs is seen in the readouts"):
+        found = infocap.explore(rng.uniform(-1, 1, 1000), noise, washout=100)
     assert labels_of(found) == []
     assert found.windows == {}
     assert len(found.rounds) == 1

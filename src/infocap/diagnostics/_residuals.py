@@ -51,6 +51,8 @@ NO_OUTLIER = 5.0
 MAX_RESIDUAL = 4.0
 # Median absolute deviation of a normal distribution, in standard deviations.
 NORMAL_MEDIAN_DEVIATION = 0.6745
+# Whitened readouts have variance 1; below this scale single precision sees no residual.
+SMALLEST_SCALE = 1e-5
 # Residuals of a row in the logarithm of its misfit: no larger, and not zero.
 MAX_MISFIT_RESIDUAL = 30.0
 SMALLEST_MISFIT = 1e-3
@@ -266,7 +268,11 @@ class Residuals:
     @cached_property
     def log_misfit(self) -> Floats:
         """Logarithm of the mean square of each row's standardised residuals, (rows,)."""
-        limited = np.clip(self.standardised, -MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
+        has_residual = self.scale > 2 * SMALLEST_SCALE  # of the others, it is rounding
+        if not has_residual.any():
+            return np.zeros(self.n_rows, np.float32)
+        limited = self.standardised[:, has_residual]
+        limited = np.clip(limited, -MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
         mean_square = np.einsum("ij,ij->i", limited, limited) / limited.shape[1]
         return np.log(mean_square + SMALLEST_MISFIT)
 
@@ -450,8 +456,7 @@ def _robust_deviation(residuals: Floats) -> Floats:
     """Return the median absolute deviation of each column, as a standard deviation."""
     sizes = np.abs(residuals[:N_DEVIATION_ROWS])
     deviation = np.median(sizes, axis=0) / NORMAL_MEDIAN_DEVIATION
-    # Whitened readouts have variance 1; below this single precision sees no residual.
-    return np.maximum(deviation, 1e-5).astype(np.float32)
+    return np.maximum(deviation, SMALLEST_SCALE).astype(np.float32)
 
 
 def uncorrelated(e: Floats) -> Floats:
