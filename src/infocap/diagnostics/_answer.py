@@ -30,14 +30,14 @@ MAX_CAPACITY_ABOVE_NOISE = 0.5
 
 
 def weak(case: Case) -> Iterator[Check]:
-    """Yield checks of dependent readouts, few samples, a total beyond the rank, and large moments."""
+    """Yield checks of dependent readouts, few samples, a total beyond the rank, large moments."""
     rank = case.evidence.rank
     n_samples = case.evidence.n_samples
     maximum = case.evidence.samples.n_columns
     if rank < maximum:
         yield Check(
-            f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed "
-            f"{rank}; leave out copies and sums of others.",
+            f"only {rank} of {maximum} readouts are linearly independent, so the total cannot "
+            f"exceed {rank}; leave out copies and sums of others.",
             cause="dependent",
             rank=rank,
             maximum=maximum,
@@ -45,8 +45,8 @@ def weak(case: Case) -> Iterator[Check]:
     n_needed = MIN_SAMPLES_PER_READOUT * rank
     if n_samples < n_needed:
         yield Check(
-            f"{n_samples} samples are few for {rank} readouts: below 4 K = {n_needed} the bias is large, and "
-            "extrapolation does not remove it; take more samples.",
+            f"{n_samples} samples are few for {rank} readouts: below 4 K = {n_needed} the bias is "
+            "large, and extrapolation does not remove it; take more samples.",
             unreliable=f"few samples for {rank} readouts",
             cause="few samples",
             n_samples=n_samples,
@@ -55,9 +55,13 @@ def weak(case: Case) -> Iterator[Check]:
     if case.total > MAX_TOTAL_OVER_RANK * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
-            advice = f"use the default method, for {case.method.name!r} does not correct the finite-sample bias"
+            advice = (
+                f"use the default method, for {case.method.name!r} does not correct the "
+                "finite-sample bias"
+            )
         yield Check(
-            f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; {advice}.",
+            f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; "
+            f"{advice}.",
             unreliable=f"more than the {rank} that are possible",
             total=case.total,
             rank=rank,
@@ -79,9 +83,9 @@ def _large_fourth_moments(case: Case) -> Iterator[Check]:
         return
     remedy = "use bounded inputs" if samples.basis.of_sequences else "use draw_weighted"
     yield Check(
-        f"{n_large} of {len(samples.basis)} functions have E[y^4] above {limit:.0f}: a few samples decide them, so "
-        "that they and the total are less certain than their error bars; lower the degree, take more "
-        f"samples, or {remedy}.",
+        f"{n_large} of {len(samples.basis)} functions have E[y^4] above {limit:.0f}: a few "
+        "samples decide them, so that they and the total are less certain than their error bars; "
+        f"lower the degree, take more samples, or {remedy}.",
         unreliable=f"{n_large} functions with large fourth moments",
         functions=n_large,
     )
@@ -99,9 +103,10 @@ def repeats_off(case: Case) -> Iterator[Check]:
     allowed = noise_limit.total + MAX_ERRORS_ABOVE_NOISE * noise_limit.standard_error
     if case.total > allowed + MAX_CAPACITY_ABOVE_NOISE:
         yield Check(
-            f"more was found ({case.total:.1f}) than the repeats say noise allows ({noise_limit.total:.1f} ± "
-            f"{noise_limit.standard_error:.1f}): the repeated inputs are not a random sample, or the device drifted "
-            "between the repeats; repeat inputs chosen at random, at random times.",
+            f"more was found ({case.total:.1f}) than the repeats say noise allows "
+            f"({noise_limit.total:.1f} ± {noise_limit.standard_error:.1f}): the repeated inputs "
+            "are not a random sample, or the device drifted between the repeats; repeat inputs "
+            "chosen at random, at random times.",
             unreliable="more than repeats allow",
             total=case.total,
             allowed=noise_limit.total,
@@ -125,9 +130,10 @@ def _repeated_inputs_off(case: Case, repeated: Integers) -> Iterator[Check]:
     if standard_errors[worst] <= MAX_STANDARD_ERRORS:
         return
     yield Check(
-        f"the repeated inputs do not follow the declared distribution: the mean of {low.labels[worst]} over them "
-        f"is {means[worst]:.3g}, {standard_errors[worst]:.0f} standard errors from 0; repeat inputs chosen at "
-        "random (every 4th point of a Sobol design lies in one quarter of an input's range).",
+        "the repeated inputs do not follow the declared distribution: the mean of "
+        f"{low.labels[worst]} over them is {means[worst]:.3g}, {standard_errors[worst]:.0f} "
+        "standard errors from 0; repeat inputs chosen at random (every 4th point of a Sobol "
+        "design lies in one quarter of an input's range).",
         function=low.labels[worst],
         standard_errors=float(standard_errors[worst]),
     )

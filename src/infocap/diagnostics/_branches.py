@@ -31,8 +31,8 @@ FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
 FULL_RANGE = 1.0
 # Factors from this on are those of units; smaller ones, of ranges and signs.
 MIN_FACTOR_OF_UNITS = 100.0
-# Times that less of a channel must be unexplained. Mistakes gain 20 times and more; bistable devices,
-# which have both signs by themselves, up to 11.
+# Times that less of a channel must be unexplained. Mistakes gain 20 times and more; bistable
+# devices, which have both signs by themselves, up to 11.
 MIN_GAIN = 15.0
 # The same for the first look, which moves values once and does not fit again, by factor: these see
 # the others, too. Clean channels gain up to 1.7 by a sign, 1.8 by a factor of 2, and 1.4 by others.

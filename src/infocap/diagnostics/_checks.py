@@ -162,7 +162,8 @@ def mistakes(
     for check in chain.from_iterable(findings):
         if "cause" not in check.found:
             raise ParameterError(
-                f"the check of the data {str(check)!r:.60} has no cause; give Check(..., cause=...)."
+                f"the check of the data {str(check)!r:.60} has no cause; give it one "
+                "(`infocap.diagnostics.finding`)."
             )
         by_cause.setdefault(check.found["cause"], []).append(check)
     return by_cause

@@ -129,7 +129,7 @@ def _rows_beyond_gap(
 
 
 def _expected_size(excerpt: Excerpt) -> Floats:
-    """Return how large residuals are at the inputs of each row, relative to the usual size, (rows,).
+    """Return how large residuals are at each row's inputs, relative to the usual size, (rows,).
 
     Noise may be larger at some inputs than at others. Glitches count no more than the largest
     residuals of ordinary rows do.
