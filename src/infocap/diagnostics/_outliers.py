@@ -105,7 +105,7 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="glitches",
         next_step="look at them, and leave out those that are no measurements",
         in_short="glitched rows",
-        capacity=_capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
+        capacity=capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
         rows=excerpt.rows[rows],
     )
 
@@ -194,15 +194,17 @@ def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="outlying",
         next_step="look there, and leave them out if they are no measurements",
         in_short="values far from their fit",
-        capacity=_capacity_of_cells(excerpt, rows, columns),
+        capacity=capacity_of_cells(excerpt, rows, columns),
         rows=excerpt.rows[np.unique(rows)],
         channels=names,
     )
 
 
-def _capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+def capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
     """Return the capacity that is lost where far cells take a part of the channels' variance."""
-    squares = (excerpt.x - np.median(excerpt.x, axis=0)) ** 2
+    deviation = np.abs(excerpt.x - np.median(excerpt.x, axis=0))
+    # In units of the largest, because squares of codes could overflow.
+    squares = (deviation / np.maximum(deviation.max(axis=0), np.finfo(float).tiny)) ** 2
     variance = np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
     share = np.sum(squares[rows, columns] / variance[columns]) / len(variance)
     return excerpt.residuals.held_capacity * float(share)
