@@ -128,7 +128,7 @@ def _repeated_inputs_off(case: Case, repeated: Integers) -> Iterator[Check]:
     if samples.sqrt_sample_weight is not None:
         weights = samples.sqrt_sample_weight[repeated] ** 2
         largest_weight = float(weights.max())
-    low = functions_of_single_inputs(case.evidence.basis)
+    low = _functions_of_single_inputs(case.evidence.basis)
     means = np.abs(low.sum_over_samples(u, weights)) / len(u)
     # A weighted mean scatters more, at most by the root of the largest weight.
     standard_errors = means * np.sqrt(len(u) / largest_weight)
@@ -160,6 +160,6 @@ def left_out(case: Case) -> Iterator[Check]:
 
 
 @lru_cache(maxsize=8)
-def functions_of_single_inputs(basis: ProductBasis) -> ProductBasis:
+def _functions_of_single_inputs(basis: ProductBasis) -> ProductBasis:
     """Return the functions of single inputs of a basis up to degree 2."""
     return product_basis(basis.families, max_degree=2, max_interactions=1)

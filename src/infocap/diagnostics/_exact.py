@@ -38,7 +38,7 @@ MAX_SHARE_OF_REPEATS = 0.01
 EXACT_CORRELATION = 1e-12
 # Correlations below this are rounding: by chance they are one over the root of the rows.
 MAX_CORRELATION_OF_COMPONENTS = 1e-9
-# Channels that are looked at first.
+# Channels in which filled values are looked for at first.
 N_FIRST_CHANNELS = 8
 # Batches that have to show the same, and the least share of all batches.
 MIN_BATCHES = 3
@@ -176,10 +176,10 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
         return  # Readouts of few values, as of a detector in the dark.
     rows = np.sort(second[is_other])
     is_next = np.abs(first - second)[is_other] == 1
-    capacity = capacity_of_rows(excerpt.residuals, len(rows))
-    where = f"(rows {numbers(excerpt.rows[rows])})"
     if np.mean(is_next) > 0.5:
         return  # A stale buffer, which `stale` finds in single channels, too.
+    capacity = capacity_of_rows(excerpt.residuals, len(rows))
+    where = f"(rows {numbers(excerpt.rows[rows])})"
     is_code = np.all(excerpt.x[rows] == excerpt.x[rows[0]])
     if is_code:
         yield finding(

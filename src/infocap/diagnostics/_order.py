@@ -1,4 +1,4 @@
-"""Tests of order: readouts that know inputs of other rows, or the time.
+"""Tests of order: readouts that know inputs of other rows.
 
 Each statistic is a sum of squares of correlations between residuals and functions that they must
 not know. Its first probability is that of a chi-squared number. Residuals have heavy tails in small
@@ -186,7 +186,9 @@ def _power_without_relation(
 
 
 def inputs_in_order(excerpt: Excerpt) -> tuple[int, float] | None:
-    """Return lag and mean squared correlation of inputs of neighbouring rows; None if unrelated.
+    """Return lag and size of the relation between inputs of neighbouring rows; None if unrelated.
+
+    The size is the sum of squared correlations of functions of low degree.
 
     Rows of a sorted file, a sweep or a filtered source are not in random order, so tests of order
     say nothing there.

@@ -39,9 +39,10 @@ MIN_FAR_CELLS_OF_CHANNEL = 3
 MIN_OUTLYING_CHANNELS = 4
 MIN_SHARE_OF_CHANNELS = 0.25
 MAX_LOOKED_AT_CHANNELS = 60
-# With more rows than this part they are no outliers.
+# Part of the rows with far cells, beyond which they are no outliers.
 MAX_SHARE_OF_FAR_ROWS = 0.4
-# A row is glitched where half of its channels lie so far out, in robust standard deviations.
+# Rows are far where half of their channels lie so far out, in robust standard deviations. Those of
+# them beyond a gap that no tail has are glitched.
 FAR_ROW = 4.0
 # Glitched rows that a finding needs, and their largest part of all.
 MIN_GLITCHED_ROWS = 5
