@@ -260,7 +260,7 @@ def _of_call(file: str, call: ast.Call, texts: Texts) -> Iterator[Entry]:
     is_finding = isinstance(call.func, ast.Name) and call.func.id == "finding"
     kind = words.get("kind", call.args[1] if len(call.args) > 1 else ast.Constant("warning"))
     note = isinstance(kind, ast.Constant) and kind.value == "note"
-    note |= "is_note" in words
+    note |= isinstance(words.get("is_note"), ast.Constant)  # else it is a warning in some cases
     unreliable = "in_short" in words if is_finding else "unreliable" in words
     place = texts.places[id(call)]
     causes = _causes(words["cause"], texts) if "cause" in words else []

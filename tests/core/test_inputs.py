@@ -258,7 +258,7 @@ def test_inputs_of_another_distribution_are_noticed(device, constant):
     u = 2 * np.random.default_rng(0).beta(2, 2, (4096, 2)) - 1
     _, raised = messages_of(u, SYSTEM(u, seed=0), basis, constant=constant)
     assert "inputs do not follow the declared distribution" in raised[0]
-    assert "standard errors from 0; use the `family` of the true distribution" in raised[0]
+    assert "standard errors from 0. Use the `family` of the true distribution" in raised[0]
 
 
 def test_correlated_inputs_do_not_follow_the_distribution(device):
@@ -319,7 +319,7 @@ def test_a_rank_below_k_is_noticed():
     with_sum = np.column_stack([X, X[:, 0] + X[:, 1]])
     result, raised = messages_of(U, with_sum, BASIS)
     assert raised == [
-        "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9; leave out copies and sums of "
+        "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9. Leave out copies and sums of "
         "others."
     ]
     assert (result.rank, result.maximum) == (9, 10)

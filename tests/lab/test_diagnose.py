@@ -27,6 +27,8 @@ def test_a_mistake_is_noticed_once_with_its_cause(mistake):
     (check,) = (one for one in found.checks if one.kind == "warning")
     assert check.found["cause"] == CAUSES.get(mistake, mistake)
     assert set(causes(found)) <= {check.found["cause"], "order of inputs"}
+    assert check.found["next_step"].lower() in check.lower()
+    assert check.found["in_short"]
     assert check.found["looked_for"] in DATA
     assert check.found["looked_for"] not in found.passed
     assert json.loads(json.dumps(check.found)) == check.found  # plain data, for files

@@ -261,6 +261,6 @@ def test_the_remedy_that_a_message_names_works(estimate):
     options = ["--strict", "--method", "threshold-richardson"]
     answer = estimate(change, *options)
     assert answer.code == 1
-    assert "pass --domain 0 1 to product_basis" in answer.terminal
+    assert "Pass --domain 0 1 to product_basis" in answer.terminal
     answer = estimate(change, *options, "--domain", "0", "1")
     assert (answer.code, answer.result.checks) == (0, ())

@@ -1,7 +1,10 @@
-"""Checks: one mistake per function, in two tables. What they find is kept in the result and shown wherever it is.
+"""Checks: one mistake per function, in two tables.
 
-A check of the answer is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"] = function`` adds one. A
-test of the data is a function of an excerpt of its rows that yields findings; ``DATA["in order"] = function`` adds one.
+What they find is kept in the result and shown wherever it is.
+
+A check of the answer is a function of a `Case` that yields `Check` sentences;
+``CHECKS["mine"] = function`` adds one. A test of the data is a function of an excerpt of its rows
+that yields findings; ``DATA["in order"] = function`` adds one.
 """
 
 from ..errors import Check

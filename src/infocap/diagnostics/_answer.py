@@ -12,6 +12,7 @@ from ..dimension import dead_channels
 from ..errors import Check
 from ..typing import Integers
 from ._case import Case
+from ._finding import finding
 
 # A mean this many standard errors away is not chance, however many functions are looked at.
 MAX_STANDARD_ERRORS = 5.0
@@ -35,35 +36,42 @@ MAX_CAPACITY_ABOVE_NOISE = 0.5
 
 
 def weak(case: Case) -> Iterator[Check]:
-    """Yield checks of dependent readouts, few samples, a total beyond the rank, and large moments."""
+    """Yield checks of dependent readouts, few samples, a total beyond the rank, large moments."""
     rank = case.evidence.rank
     n_samples = case.evidence.n_samples
     maximum = case.evidence.samples.n_columns
     if rank < maximum:
-        yield Check(
-            f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed "
-            f"{rank}; leave out copies and sums of others.",
+        yield finding(
+            f"only {rank} of {maximum} readouts are linearly independent, so the total cannot "
+            f"exceed {rank}",
             cause="dependent",
+            next_step="leave out copies and sums of others",
             rank=rank,
             maximum=maximum,
         )
     n_needed = MIN_SAMPLES_PER_READOUT * rank
     if n_samples < n_needed:
-        yield Check(
-            f"{n_samples} samples are few for {rank} readouts: below 4 K = {n_needed} the bias is large, and "
-            "extrapolation does not remove it; take more samples.",
-            unreliable=f"few samples for {rank} readouts",
+        yield finding(
+            f"{n_samples} samples are few for {rank} readouts: below 4 K = {n_needed} the bias is "
+            "large, and extrapolation does not remove it",
             cause="few samples",
+            next_step="take more samples",
+            in_short=f"few samples for {rank} readouts",
             n_samples=n_samples,
             wanted=n_needed,
         )
     if case.total > MAX_TOTAL_OVER_RANK * rank:
-        advice = "check the inputs' distribution, or take more samples"
+        next_step = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
-            advice = f"use the default method, for {case.method.name!r} does not correct the finite-sample bias"
-        yield Check(
-            f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; {advice}.",
-            unreliable=f"more than the {rank} that are possible",
+            next_step = (
+                f"use the default method, for {case.method.name!r} does not correct the "
+                "finite-sample bias"
+            )
+        yield finding(
+            f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow",
+            cause="above the rank",
+            next_step=next_step,
+            in_short=f"more than the {rank} that are possible",
             total=case.total,
             rank=rank,
         )
@@ -87,11 +95,12 @@ def _large_fourth_moments(case: Case) -> Iterator[Check]:
     if not n_large:
         return
     remedy = "use bounded inputs" if samples.basis.of_sequences else "use draw_weighted"
-    yield Check(
-        f"{n_large} of {len(samples.basis)} functions have E[y^4] above {limit:.0f}: a few samples decide them, so "
-        "that they and the total are less certain than their error bars; lower the degree, take more "
-        f"samples, or {remedy}.",
-        unreliable=f"{n_large} functions with large fourth moments",
+    yield finding(
+        f"{n_large} of {len(samples.basis)} functions have E[y^4] above {limit:.0f}: a few "
+        "samples decide them, so that they and the total are less certain than their error bars",
+        cause="large fourth moments",
+        next_step=f"lower the degree, take more samples, or {remedy}",
+        in_short=f"{n_large} functions with large fourth moments",
         functions=n_large,
     )
 
@@ -107,11 +116,13 @@ def repeats_off(case: Case) -> Iterator[Check]:
     yield from _repeated_inputs_off(case, case.repeated)
     allowed = noise_limit.total + MAX_ERRORS_ABOVE_NOISE * noise_limit.standard_error
     if case.total > allowed + MAX_CAPACITY_ABOVE_NOISE:
-        yield Check(
-            f"more was found ({case.total:.1f}) than the repeats say noise allows ({noise_limit.total:.1f} ± "
-            f"{noise_limit.standard_error:.1f}): the repeated inputs are not a random sample, or the device drifted "
-            "between the repeats; repeat inputs chosen at random, at random times.",
-            unreliable="more than repeats allow",
+        yield finding(
+            f"more was found ({case.total:.1f}) than the repeats say noise allows "
+            f"({noise_limit.total:.1f} ± {noise_limit.standard_error:.1f}): the repeated inputs "
+            "are not a random sample, or the device drifted between the repeats",
+            cause="above the noise limit",
+            next_step="repeat inputs chosen at random, at random times",
+            in_short="more than repeats allow",
             total=case.total,
             allowed=noise_limit.total,
         )
@@ -126,17 +137,20 @@ def _repeated_inputs_off(case: Case, repeated: Integers) -> Iterator[Check]:
     if samples.sqrt_sample_weight is not None:
         weights = samples.sqrt_sample_weight[repeated] ** 2
         largest_weight = float(weights.max())
-    low = functions_of_single_inputs(case.evidence.basis)
+    low = _functions_of_single_inputs(case.evidence.basis)
     means = np.abs(low.sum_over_samples(u, weights)) / len(u)
     # A weighted mean scatters more, at most by the root of the largest weight.
     standard_errors = means * np.sqrt(len(u) / largest_weight)
     worst = int(np.argmax(np.where(low.degrees > 0, standard_errors, -1.0)))
     if standard_errors[worst] <= MAX_STANDARD_ERRORS:
         return
-    yield Check(
-        f"the repeated inputs do not follow the declared distribution: the mean of {low.labels[worst]} over them "
-        f"is {means[worst]:.3g}, {standard_errors[worst]:.0f} standard errors from 0; repeat inputs chosen at "
-        "random (every 4th point of a Sobol design lies in one quarter of an input's range).",
+    yield finding(
+        "the repeated inputs do not follow the declared distribution: the mean of "
+        f"{low.labels[worst]} over them is {means[worst]:.3g}, {standard_errors[worst]:.0f} "
+        "standard errors from 0",
+        cause="repeated inputs",
+        next_step="repeat inputs chosen at random (every 4th point of a Sobol design lies in one "
+        "quarter of an input's range)",
         function=low.labels[worst],
         standard_errors=float(standard_errors[worst]),
     )
@@ -155,6 +169,6 @@ def left_out(case: Case) -> Iterator[Check]:
 
 
 @lru_cache(maxsize=8)
-def functions_of_single_inputs(basis: ProductBasis) -> ProductBasis:
+def _functions_of_single_inputs(basis: ProductBasis) -> ProductBasis:
     """Return the functions of single inputs of a basis up to degree 2."""
     return product_basis(basis.families, max_degree=2, max_interactions=1)

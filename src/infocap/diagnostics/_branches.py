@@ -31,8 +31,8 @@ FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
 FULL_RANGE = 1.0
 # Factors from this on are those of units; smaller ones, of ranges and signs.
 MIN_FACTOR_OF_UNITS = 100.0
-# Times that less of a channel must be unexplained. Mistakes gain 20 times and more; bistable devices,
-# which have both signs by themselves, up to 11.
+# Times that less of a channel must be unexplained. Mistakes gain 20 times and more; bistable
+# devices, which have both signs by themselves, up to 11.
 MIN_GAIN = 15.0
 # The same for the first look, which moves values once and does not fit again, by factor: these see
 # the others, too. Clean channels gain up to 1.7 by a sign, 1.8 by a factor of 2, and 1.4 by others.
@@ -66,14 +66,15 @@ MIN_DISTANCE_OF_BRANCHES = 4.0
 # there are no more.
 MIN_CHANNELS = 2
 MIN_SHARE_OF_CHANNELS = 0.25
-# Channels that are looked at in earnest, and rows of them, fewer at first. Each takes some five
-# milliseconds, so the search ends where some show the same, or many show nothing.
+# Channels that are looked at in earnest, and rows of them, fewer at first but enough for the fit.
+# Each takes some five milliseconds, so the search ends where some show the same, or many show
+# nothing.
 MAX_CHANNELS = 12
 MAX_CHANNELS_OF_FIRST_LOOK = 24
 ENOUGH_CHANNELS = 4
 MAX_CHANNELS_IN_VAIN = 6
 MAX_ROWS = 2048
-MAX_FIRST_ROWS = 512
+MIN_FIRST_ROWS = 512
 # Rows for each function of the fit, and in all.
 MIN_ROWS_PER_FUNCTION = 8
 MIN_ROWS = 256
@@ -264,7 +265,7 @@ def _functions_of_some_rows(excerpt: Excerpt) -> Functions:
     """Return functions of the inputs, orthonormal on some rows and on the first of these."""
     rows = np.random.default_rng(0).permutation(excerpt.n)[:MAX_ROWS]
     values = excerpt.residuals.orthonormal[rows].astype(float)
-    n_first = max(MAX_FIRST_ROWS, MIN_ROWS_PER_FUNCTION * values.shape[1])
+    n_first = max(MIN_FIRST_ROWS, MIN_ROWS_PER_FUNCTION * values.shape[1])
     return Functions(rows, np.linalg.qr(values)[0], np.linalg.qr(values[:n_first])[0])
 
 

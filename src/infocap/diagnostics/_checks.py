@@ -42,8 +42,10 @@ from ._values import (
     stale,
 )
 
-# Capacity below which an input, or all of them, have no effect.
-MAX_HARMLESS_CAPACITY = 0.1
+# Capacities of all functions that refute what functions of low degree found: those of one input,
+# that it has no effect, and those of all inputs, that nothing of them is seen.
+MIN_CAPACITY_OF_ONE_INPUT = 0.1
+MIN_CAPACITY_OF_ALL_INPUTS = 1.0
 
 DataCheck = Callable[[Excerpt], Iterator[Check]]
 
@@ -162,7 +164,8 @@ def mistakes(
     for check in chain.from_iterable(findings):
         if "cause" not in check.found:
             raise ParameterError(
-                f"the check of the data {str(check)!r:.60} has no cause; give Check(..., cause=...)."
+                f"the check of the data {str(check)!r:.60} has no cause; give it one "
+                "(`infocap.diagnostics.finding`)."
             )
         by_cause.setdefault(check.found["cause"], []).append(check)
     return by_cause
@@ -216,12 +219,12 @@ def _drop_refuted(by_cause: dict[str, list[Check]], case: Case) -> None:
     if not case.method.corrects_bias:
         return
     capacity = case.estimate.capacity
-    if case.total - capacity[0] > 1:
+    if case.total - capacity[0] > MIN_CAPACITY_OF_ALL_INPUTS:
         by_cause.pop("nothing", None)
     dead_inputs = [k for check in by_cause.get("no effect", ()) for k in check.found["inputs"]]
     indices = case.evidence.basis.indices
     held = [capacity[indices[:, k] > 0].sum() for k in dead_inputs]
-    if held and min(held) > MAX_HARMLESS_CAPACITY:
+    if held and min(held) > MIN_CAPACITY_OF_ONE_INPUT:
         by_cause.pop("no effect")
 
 

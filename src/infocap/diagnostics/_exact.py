@@ -38,7 +38,7 @@ MAX_SHARE_OF_REPEATS = 0.01
 EXACT_CORRELATION = 1e-12
 # Correlations below this are rounding: by chance they are one over the root of the rows.
 MAX_CORRELATION_OF_COMPONENTS = 1e-9
-# Channels that are looked at first.
+# Channels in which filled values are looked for at first.
 N_FIRST_CHANNELS = 8
 # Batches that have to show the same, and the least share of all batches.
 MIN_BATCHES = 3
@@ -169,22 +169,22 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
     is_other = distance > OTHER_INPUTS * typical
     n_close = int(np.sum((distance > 0) & ~is_other))
     n_other = int(is_other.sum())
-    # A device of few states, or behind a coarse converter, gives equal readouts to near inputs, too.
+    # A device of few states, or behind a coarse converter, repeats readouts at near inputs, too.
     if n_other < MIN_EXACT_ROWS or n_other < 4 * n_close or n_other < MIN_SHARE_OF_ROWS * excerpt.n:
         return
     if _log_chance_of_equal_rows(excerpt.x, first[is_other]) > MAX_LOG_CHANCE_OF_EQUAL_ROWS:
         return  # Readouts of few values, as of a detector in the dark.
     rows = np.sort(second[is_other])
     is_next = np.abs(first - second)[is_other] == 1
-    capacity = capacity_of_rows(excerpt.residuals, len(rows))
-    where = f"(rows {numbers(excerpt.rows[rows])})"
     if np.mean(is_next) > 0.5:
         return  # A stale buffer, which `stale` finds in single channels, too.
+    capacity = capacity_of_rows(excerpt.residuals, len(rows))
+    where = f"(rows {numbers(excerpt.rows[rows])})"
     is_code = np.all(excerpt.x[rows] == excerpt.x[rows[0]])
     if is_code:
         yield finding(
-            f"{len(rows) + 1} of {excerpt.n} rows hold the same readouts to the last digit, whatever their "
-            f"inputs {where}: dark shots, or a code in place of numbers",
+            f"{len(rows) + 1} of {excerpt.n} rows hold the same readouts to the last digit, "
+            f"whatever their inputs {where}: dark shots, or a code in place of numbers",
             cause="codes",
             next_step="leave them out",
             in_short="rows without readouts",
@@ -244,8 +244,8 @@ def batches(excerpt: Excerpt) -> Iterator[Check]:
     if length < 2 or len(ends) < MIN_SHARE_OF_BATCHES * (excerpt.n // length - 1):
         return
     yield finding(
-        f"means over every {length} rows are zero to the last digit: readouts were normalised in batches, so "
-        "that each depends on the inputs of its whole batch",
+        f"means over every {length} rows are zero to the last digit: readouts were normalised in "
+        "batches, so that each depends on the inputs of its whole batch",
         cause="batches",
         next_step="use the readouts as measured",
         in_short="readouts normalised in batches",
@@ -302,8 +302,8 @@ def copies_of_inputs(excerpt: Excerpt) -> Iterator[Check]:
     inputs = np.flatnonzero(is_copy.any(axis=1)).tolist()
     names = join_names([f"u{k + 1}" for k in inputs])
     yield finding(
-        f"{join_names(channels)} equal the inputs {names} to rounding, and hold up to {len(copies)} of the "
-        "total as readouts",
+        f"{join_names(channels)} equal the inputs {names} to rounding, and hold up to "
+        f"{len(copies)} of the total as readouts",
         cause="monitor",
         next_step="if they are monitors of the inputs, name the readouts without them, by `x`",
         is_note=True,
@@ -329,8 +329,9 @@ def principal_components(excerpt: Excerpt) -> Iterator[Check]:
     if not _uncorrelated_to_rounding(excerpt.x[:, :2]) or not _uncorrelated_to_rounding(excerpt.x):
         return
     yield finding(
-        f"all {n_channels} channels are uncorrelated to the last digit: they are principal components and not "
-        "readouts as measured, and the total is that of the components that were kept",
+        f"all {n_channels} channels are uncorrelated to the last digit: they are principal "
+        "components and not readouts as measured, and the total is that of the components that "
+        "were kept",
         cause="uncorrelated",
         next_step="give the readouts as measured",
         in_short="principal components in place of readouts",

@@ -51,17 +51,14 @@ class ExcerptRows:
     """Which rows an excerpt holds, in the order of acquisition."""
 
     positions: Integers  # how many rows of the data set were measured before each of them
-    rows: Integers  # their places among the samples
+    places: Integers  # of the rows among the samples
     is_overview: bool = False  # parts from all over the data set, not one after the other
     data: tuple[Floats, Floats] | None = None  # inputs and readouts, where they have been read
 
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """Rows in the order of acquisition: inputs, readouts, and low-degree functions of the inputs.
-
-    `y` (functions, n) are centred and have unit variance here.
-    """
+    """Rows in the order of acquisition: inputs, readouts, and low functions of the inputs."""
 
     samples: Samples
     places: Integers  # of the rows among the samples, in the order of acquisition
@@ -69,13 +66,13 @@ class Excerpt:
     is_overview: bool
     share: float  # one over the number of excerpts: of the false alarms that this one may raise
     channels: Integers  # of the data set, that are looked at
-    low: ProductBasis
-    u: Floats
-    x: Floats  # the channels that change, times the scale of the samples
+    low: ProductBasis  # the functions of lowest degree, the constant first
+    u: Floats  # inputs, (rows, inputs)
+    x: Floats  # these channels, times the scale of the samples, (rows, channels)
     ends: Floats  # lowest and highest value of each channel in the whole data set, (2, channels)
-    means: Floats  # of the functions, in standard errors
-    y: Floats
-    some: Integers  # rows chosen at random
+    means: Floats  # of the functions but for the constant, in standard errors, (functions,)
+    y: Floats  # values of these functions, mean 0 and variance 1, (functions, rows)
+    some: Integers  # rows of the excerpt that were chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
     given_fit: Fit | None = None  # that of the whole data set; without it the excerpt has its own
 
@@ -149,13 +146,13 @@ class Excerpt:
         """Return what channels, numbered among those that are looked at, are called in messages."""
         return [self.samples.x.describe_column(int(self.channels[k])) for k in channels]
 
-    def limit(self, degrees_of_freedom: int, n_places: float = 1.0) -> float:
-        """Return what a chi-squared number exceeds in none of so many places by chance.
+    def limit(self, degrees_of_freedom: int) -> float:
+        """Return what a chi-squared number does not exceed by chance.
 
         That is the approximation of Wilson and Hilferty (PNAS 17, 684, 1931).
         """
         spread = 2 / (9 * max(degrees_of_freedom, 1))
-        reach = -NormalDist().inv_cdf(FALSE_ALARM_OF_VALUES * self.share / n_places)
+        reach = -NormalDist().inv_cdf(FALSE_ALARM_OF_VALUES * self.share)
         return degrees_of_freedom * float(1 - spread + reach * np.sqrt(spread)) ** 3
 
 
@@ -199,8 +196,8 @@ def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
 def _with_data(samples: Samples, excerpts: list[ExcerptRows]) -> list[ExcerptRows]:
     """Return the excerpts with their data, which are read once for them and for the overview."""
     *parts, overview = excerpts
-    u, x = _read(samples, overview.rows, samples.channels)
-    stops = np.cumsum([len(part.rows) for part in parts]).tolist()
+    u, x = _read(samples, overview.places, samples.channels)
+    stops = np.cumsum([len(part.places) for part in parts]).tolist()
     with_data = []
     for part, start, stop in zip(parts, [0, *stops], stops, strict=False):
         with_data.append(replace(part, data=(u[start:stop], x[start:stop])))
@@ -227,7 +224,7 @@ def prepare(
         step = -(-len(samples.channels) // MAX_CHANNELS_FROM_DEVICE)
     channels = samples.channels[::step]
     scale = np.broadcast_to(samples.scale, samples.channels.shape)[::step]
-    u, x = chosen.data or _read(samples, chosen.rows, channels)
+    u, x = chosen.data or _read(samples, chosen.places, channels)
     if np.any(scale != 1):
         x = x * scale
     low = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
@@ -240,7 +237,7 @@ def prepare(
     some = np.random.default_rng(0).permutation(len(x))[:N_SORTED_ROWS]
     return Excerpt(
         samples=samples,
-        places=chosen.rows,
+        places=chosen.places,
         positions=chosen.positions,
         is_overview=chosen.is_overview,
         share=share,
@@ -257,17 +254,17 @@ def prepare(
     )
 
 
-def _read(samples: Samples, rows: Integers, channels: Integers) -> tuple[Floats, Floats]:
-    """Return inputs and readouts of some rows; only channels that are looked at."""
-    stretches = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
+def _read(samples: Samples, places: Integers, channels: Integers) -> tuple[Floats, Floats]:
+    """Return inputs and readouts of rows at some places; only channels that are looked at."""
+    stretches = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
     x = _rows_of(samples.x, stretches, channels)
     if not samples.basis.of_sequences:
         return _rows_of(samples.u, stretches, np.arange(samples.u.shape[1])), x
     # The inputs have more rows than the readouts, and perhaps a column of slow time.
-    n_runs_begun = np.ones(len(rows), dtype=int)
+    n_runs_begun = np.ones(len(places), dtype=int)
     if samples.runs is not None:
-        n_runs_begun = np.searchsorted(samples.runs, rows, side="right")
-    u = samples.u.read_rows(rows + samples.history * n_runs_begun)
+        n_runs_begun = np.searchsorted(samples.runs, places, side="right")
+    u = samples.u.read_rows(places + samples.history * n_runs_begun)
     return u[:, : samples.basis.n_inputs], x
 
 

@@ -73,14 +73,14 @@ def finding(
     Examples
     --------
     >>> check = finding(
-    ...     "readouts drift along the run",
+    ...     "readouts drift",
     ...     cause="drift",
     ...     next_step="keep the device steady",
     ...     in_short="readouts that drift",
     ...     capacity=0.3,
     ... )
     >>> print(check.kind, check, sep=": ")
-    warning: readouts drift along the run. This costs up to 0.3 of the total. Keep the device steady.
+    warning: readouts drift. This costs up to 0.3 of the total. Keep the device steady.
     >>> check.found["cause"], check.found["unreliable"]
     ('drift', 'readouts that drift')
     """

@@ -15,6 +15,7 @@ from ..samples import suggest_domain
 from ..typing import Floats, Integers
 from ._chance import normal_scores
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
+from ._finding import finding
 from ._residuals import MAX_RESIDUAL
 from ._rows import nearest_rows
 
@@ -60,8 +61,8 @@ MIN_EXPECTED_TRIPLES = 20.0
 MAX_SHARE_OF_TRIPLES = 0.2
 # Rows equal to the first that may be the beginning of a second copy.
 MAX_BEGINNINGS = 8
-
-Inputs = dict[int, Any]  # what was found, by the number of the input
+# What stands in place of the error bar where inputs are not as declared.
+OTHER_DISTRIBUTION = "inputs not of the declared distribution"
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,12 @@ def _coarse_inputs(excerpt: Excerpt, inputs: Iterable[int]) -> dict[int, Floats]
 
 def _check_of_digits(coarse: dict[int, Floats]) -> Check:
     values = next(iter(coarse.values()))
-    return Check(
+    return finding(
         f"{named(coarse)} takes only {len(values)} values, in steps of "
-        f"{np.diff(values).min():.3g}, as if written with too few digits; keep all digits that "
-        "were sent, or use basis.table for inputs on a few levels.",
-        unreliable="inputs rounded",
+        f"{np.diff(values).min():.3g}, as if written with too few digits",
         cause="rounded inputs",
+        next_step="keep all digits that were sent, or use basis.table for inputs on a few levels",
+        in_short="inputs rounded",
         inputs=[*coarse],
         values=len(values),
     )
@@ -150,13 +151,13 @@ def _check_of_range(excerpt: Excerpt, parts: dict[int, FilledPart]) -> Check:
     k, part = next(iter(parts.items()))
     family = excerpt.low.families[k]
     start, stop = family.domain
-    advice = suggest_domain(part.low, part.high, family, excerpt.samples.basis)
-    return Check(
+    return finding(
         f"inputs do not follow the declared distribution ({family.distribution}): {named(parts)} "
         f"runs from {part.low:.4g} to {part.high:.4g} and fills {part.share:.0%} of its domain, "
-        f"{start:g} to {stop:g}; {advice}.",
-        unreliable="inputs not of the declared distribution",
+        f"{start:g} to {stop:g}",
         cause="domain",
+        next_step=suggest_domain(part.low, part.high, family, excerpt.samples.basis),
+        in_short=OTHER_DISTRIBUTION,
         inputs=[*parts],
         share=part.share,
     )
@@ -182,22 +183,30 @@ def _check_of_moments(excerpt: Excerpt, already_told: set[int]) -> Iterator[Chec
     label = excerpt.low.label(worst + 1)
     mean = excerpt.means[worst] / np.sqrt(excerpt.n)
     size = f"the mean of {label} is {mean:.3g}, {z[worst]:.0f} standard errors from 0"
-    if len(inputs) == 1:
-        cause = "shape of inputs"
-        advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
-        sentence = f"{names} has another shape: {size}; {advice}"
-    else:
-        cause = "correlated inputs"
-        sentence = f"{names} are correlated: {size}; draw each input by itself"
     families = ", ".join(dict.fromkeys(family.distribution for family in excerpt.low.families))
-    yield Check(
-        f"inputs do not follow the declared distribution ({families}): {sentence}.",
-        unreliable="inputs not of the declared distribution",
-        cause=cause,
-        function=label,
-        standard_errors=float(z[worst]),
-        inputs=inputs,
-    )
+    other = f"inputs do not follow the declared distribution ({families})"
+    values: dict[str, Any] = {
+        "function": label,
+        "standard_errors": float(z[worst]),
+        "inputs": inputs,
+    }
+    if len(inputs) == 1:
+        yield finding(
+            f"{other}: {names} has another shape: {size}",
+            cause="shape of inputs",
+            next_step="use the `family` of the true distribution, or basis.samples(recorded "
+            "inputs)",
+            in_short=OTHER_DISTRIBUTION,
+            **values,
+        )
+    else:
+        yield finding(
+            f"{other}: {names} are correlated: {size}",
+            cause="correlated inputs",
+            next_step="draw each input by itself",
+            in_short=OTHER_DISTRIBUTION,
+            **values,
+        )
 
 
 def _means_in_standard_errors(excerpt: Excerpt) -> Floats:
@@ -250,12 +259,13 @@ def without_effect(excerpt: Excerpt) -> Iterator[Check]:
         and largest_unseen < MAX_UNSEEN_SHARE_OF_WARNING * held_by_others
         and explained >= MIN_EXPLAINED_DIRECTIONS
     )
-    yield Check(
-        f"{named(dead)} has no effect on any readout; check that its source is connected, and that "
-        "these are the values that were sent.",
-        "warning" if is_clear else "note",
-        unreliable="an input without effect" if is_clear else "",
+    yield finding(
+        f"{named(dead)} has no effect on any readout",
         cause="no effect",
+        next_step="check that its source is connected, and that these are the values that were "
+        "sent",
+        in_short="an input without effect",
+        is_note=not is_clear,
         inputs=dead,
     )
 
@@ -292,22 +302,28 @@ def counted_twice(excerpt: Excerpt) -> Iterator[Check]:
         first, second = _equal_inputs(u)
     if not len(second):
         return
-    told = "rows have the inputs of another row"
-    repair = " (infocap diagnose --fix)"
+    equal_inputs = f"{len(second)} of {len(u)} rows have the inputs of another row"
+    values: dict[str, Any] = {"rows": rows[second], "first_rows": rows[first].tolist()}
     if not np.array_equal(x[first], x[second]):
-        cause = "repeats"
-        told += " with other readouts: they are repeats, which make error bars too short"
-        advice = f"give them as `repeats`{repair}"
-    else:
-        cause = "stacked"
-        told += " and its readouts: the data are stacked twice, which makes error bars too short"
-        advice = f"keep one copy{repair if continuous else ''}"
-    yield Check(
-        f"{len(second)} of {len(u)} {told}; {advice}.",
-        unreliable="rows counted twice",
-        cause=cause,
-        rows=rows[second].tolist(),
-        first_rows=rows[first].tolist(),
+        yield finding(
+            f"{equal_inputs} with other readouts: they are repeats, which make error bars too "
+            "short",
+            cause="repeats",
+            next_step="give them as `repeats` (infocap diagnose --fix)",
+            in_short="rows counted twice",
+            **values,
+        )
+        return
+    next_step = "keep one copy of them"
+    if continuous:  # rows of inputs on a few levels may be equal by law
+        next_step = "keep one copy of them (infocap diagnose --fix)"
+    yield finding(
+        f"{equal_inputs} and its readouts: the data are stacked twice, which makes error bars too "
+        "short",
+        cause="stacked",
+        next_step=next_step,
+        in_short="rows counted twice",
+        **values,
     )
 
 

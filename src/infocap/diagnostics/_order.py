@@ -1,4 +1,4 @@
-"""Tests of order: readouts that know inputs of other rows, or the time.
+"""Tests of order: readouts that know inputs of other rows.
 
 Each statistic is a sum of squares of correlations between residuals and functions that they must
 not know. Its first probability is that of a chi-squared number. Residuals have heavy tails in small
@@ -160,7 +160,7 @@ def scan_lags(excerpt: Excerpt, residuals: Residuals) -> Lags:
 
 
 def _far_shifts(excerpt: Excerpt) -> tuple[int, int] | None:
-    """Return the shifts at which inputs of a sequence have nothing to do with residuals; else None."""
+    """Return the shifts at which inputs of a sequence are independent of residuals; else None."""
     if not excerpt.of_sequence:
         return None
     first = excerpt.samples.basis.memory + MAX_LAG
@@ -186,7 +186,9 @@ def _power_without_relation(
 
 
 def inputs_in_order(excerpt: Excerpt) -> tuple[int, float] | None:
-    """Return lag and mean squared correlation of inputs of neighbouring rows; None if unrelated.
+    """Return lag and size of the relation between inputs of neighbouring rows; None if unrelated.
+
+    The size is the sum of squared correlations of functions of low degree.
 
     Rows of a sorted file, a sweep or a filtered source are not in random order, so tests of order
     say nothing there.
@@ -257,8 +259,8 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
     earlier = max(powers[1:]) - by_chance
     if seen == [0] and earlier < MAX_SHARE_OF_EARLIER_INPUTS * (powers[0] - by_chance):
         yield finding(
-            "readouts hold the inputs of their own step and of no earlier one: the rows were shuffled, or the "
-            "device has no memory",
+            "readouts hold the inputs of their own step and of no earlier one: the rows were "
+            "shuffled, or the device has no memory",
             cause="shuffled",
             next_step="bring the rows into their order, or use product_basis",
             in_short="rows out of order",
@@ -268,8 +270,8 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
     period = int(np.gcd.reduce(seen)) if seen else 1
     if period > 1 and len(seen) >= MIN_SEEN_DELAYS:
         yield finding(
-            f"readouts hold inputs at delays {join_names([str(delay) for delay in seen], 4)} only: {period} runs are "
-            "interleaved",
+            f"readouts hold inputs at delays {join_names([str(delay) for delay in seen], 4)} "
+            f"only: {period} runs are interleaved",
             cause="interleaved",
             next_step="give each as a run of its own",
             in_short="interleaved runs",
@@ -294,7 +296,7 @@ def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
 
 
 def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
-    """Return the p-value of readouts that hold no function of their own inputs, in random orders."""
+    """Return the p-value of readouts without functions of their own inputs, in random orders."""
     orthonormal = excerpt.residuals.orthonormal
     whitened = excerpt.residuals.whitened
     far_shifts = _far_shifts(excerpt)
@@ -315,7 +317,7 @@ def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
 
 
 def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
-    """Yield a check of readouts without their inputs: shifted far, in reverse order, or of another run."""
+    """Yield a check of readouts without their inputs: shifted far, reversed, or of another run."""
     functions = scanned_functions(excerpt)[:N_FUNCTIONS_OF_FAR_SHIFTS]
     h = residuals.h[:, functions]
     degrees_of_freedom = residuals.a.shape[1] * len(functions)
@@ -334,10 +336,11 @@ def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
             return  # Readouts may be smooth as the inputs are.
         how = "reversed" if is_reversed else f"shifted by {shift:+d} samples"
         yield finding(
-            f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in their own "
-            "rows",
+            f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in "
+            "their own rows",
             cause="shift",
-            next_step="check the trigger and the order of both tables, then realign the rows (infocap diagnose --fix)",
+            next_step="check the trigger and the order of both tables, then realign the rows "
+            "(infocap diagnose --fix)",
             in_short="readouts shifted against the inputs",
             p_value=p_value,
             rows=[],
@@ -349,8 +352,8 @@ def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     yield finding(
         "nothing of the inputs is seen in the readouts, at any shift and in either order",
         cause="nothing",
-        next_step="check that these are the inputs that were sent (not those of another seed or run), and that the "
-        "source was connected",
+        next_step="check that these are the inputs that were sent (not those of another seed or "
+        "run), and that the source was connected",
         in_short="nothing of the inputs is seen",
     )
 
@@ -380,10 +383,10 @@ def _power_at_all_lags(a: Floats, h: Floats) -> tuple[Integers, Floats]:
 def _note_about_order(lag: int, correlation: float) -> Check:
     """Return the note that the order of the rows tells nothing."""
     return finding(
-        f"inputs of neighbouring rows are related (at lag {lag}, squared correlations of low functions "
-        f"sum to {correlation:.2g}): a sweep, a sorted file, a low-discrepancy design in its own order, or a "
-        "filtered source. The order of the rows then tells nothing, so shifts, memory, drift and periods "
-        "were not looked for",
+        f"inputs of neighbouring rows are related (at lag {lag}, squared correlations of low "
+        f"functions sum to {correlation:.2g}): a sweep, a sorted file, a low-discrepancy design "
+        "in its own order, or a filtered source. The order of the rows then tells nothing, so "
+        "shifts, memory, drift and periods were not looked for",
         cause="order of inputs",
         next_step="measure in random order, or give the times of the rows",
         is_note=True,
@@ -421,8 +424,8 @@ def _early_check(values: dict[str, Any]) -> Check:
     """Return the check of a sequence whose readouts hold later inputs."""
     lag = values["lag"]
     return finding(
-        f"readouts hold inputs that come later, u[t+{lag}]: x is {counted(lag, 'sample')} early, or was filtered "
-        "forwards and backwards",
+        f"readouts hold inputs that come later, u[t+{lag}]: x is {counted(lag, 'sample')} early, "
+        "or was filtered forwards and backwards",
         cause="later inputs",
         next_step=f"leave out the last {counted(lag, 'row')} of x and the first {lag} of u",
         in_short="readouts ahead of the inputs",
@@ -436,8 +439,8 @@ def _late_input_check(inputs: list[int], values: dict[str, Any]) -> Check:
     names = join_names([f"u{k + 1}" for k in inputs])
     direction = "before" if lag < 0 else "after"
     return finding(
-        f"{names} of a row belongs to other readouts: those of its row hold the value {abs(lag)} rows "
-        f"{direction}, and not its own, so this source is not in step with the others",
+        f"{names} of a row belongs to other readouts: those of its row hold the value {abs(lag)} "
+        f"rows {direction}, and not its own, so this source is not in step with the others",
         cause="late input",
         next_step="realign its column",
         in_short="an input out of step",
@@ -451,8 +454,9 @@ def _late_channels_check(excerpt: Excerpt, channels: Integers, values: dict[str,
     lag = values["lag"]
     names = excerpt.names(channels)
     return finding(
-        f"{len(names)} of {excerpt.x.shape[1]} channels ({join_names(names)}) are shifted by {-lag:+d} "
-        "samples against the inputs and the other channels, as on a card with its own trigger",
+        f"{len(names)} of {excerpt.x.shape[1]} channels ({join_names(names)}) are shifted by "
+        f"{-lag:+d} samples against the inputs and the other channels, as on a card with its own "
+        "trigger",
         cause="late channels",
         next_step="realign them",
         in_short="channels shifted against each other",
@@ -466,8 +470,8 @@ def _neighbour_check(found: Integers, values: dict[str, Any]) -> Check:
     lag = values["lag"]
     if np.any(found > 0) and np.any(found < 0):
         return finding(
-            f"readouts also hold the inputs of rows before and after, most at lag {lag:+d}: rows were "
-            "averaged, interpolated, swapped, or normalised in batches",
+            f"readouts also hold the inputs of rows before and after, most at lag {lag:+d}: rows "
+            "were averaged, interpolated, swapped, or normalised in batches",
             cause="neighbours",
             next_step="use the rows as they were measured",
             in_short="rows that are mixed with their neighbours",
@@ -475,8 +479,8 @@ def _neighbour_check(found: Integers, values: dict[str, Any]) -> Check:
         )
     if np.any(found > 0):
         return finding(
-            f"readouts also hold inputs of later rows, most at lag {lag:+d}: they are early, or were "
-            "interpolated between rows",
+            f"readouts also hold inputs of later rows, most at lag {lag:+d}: they are early, or "
+            "were interpolated between rows",
             cause="later inputs",
             next_step="check the trigger",
             in_short="readouts that hold later inputs",
@@ -485,7 +489,8 @@ def _neighbour_check(found: Integers, values: dict[str, Any]) -> Check:
     delays = sorted((-found).tolist())
     span = f"delay {delays[0]}" if len(delays) == 1 else f"delays {delays[0]} to {delays[-1]}"
     return finding(
-        f"readouts also hold earlier inputs, at {span}: the device has memory, or a detector is slow",
+        f"readouts also hold earlier inputs, at {span}: the device has memory, or a detector is "
+        "slow",
         cause="memory",
         next_step="use delayed_basis, or wait longer between measurements",
         in_short="a device with memory",
@@ -495,7 +500,7 @@ def _neighbour_check(found: Integers, values: dict[str, Any]) -> Check:
 
 
 def _inputs_of_another_row(excerpt: Excerpt, residuals: Residuals, lag: int) -> list[int]:
-    """Return the inputs that the readouts hold at a lag and hardly at their own row; not all of them."""
+    """Return the inputs, but not all, that readouts hold at a lag and hardly at their own row."""
     indices = excerpt.low.indices[1:][scanned_functions(excerpt)]
     h = residuals.h[:, scanned_functions(excerpt)]
     n_inputs = indices.shape[1]
@@ -510,7 +515,7 @@ def _inputs_of_another_row(excerpt: Excerpt, residuals: Residuals, lag: int) -> 
 
 
 def _channels_of_another_row(excerpt: Excerpt, residuals: Residuals, lag: int) -> Integers:
-    """Return the channels that fit at a lag and not at their own row, where the others do not fit there."""
+    """Return the channels that fit at a lag and not at their own row, if the others do not."""
     h = residuals.h[:, scanned_functions(excerpt)]
     scale = np.maximum(residuals.channels.std(axis=0), np.finfo(np.float32).tiny)
     standardised = residuals.channels / scale
@@ -599,7 +604,7 @@ def _usual_lag(excerpt: Excerpt, a: Floats, h: Floats) -> int | None:
 
 
 def _agreement(guess: Floats, h: Floats, lag: int) -> Floats:
-    """Return how well each row's guess agrees with the functions `lag` rows later, (inner rows,)."""
+    """Return how well guesses agree with the functions `lag` rows later, (inner rows,)."""
     stop = len(guess) - MAX_LAG
     return np.einsum("ij,ij->i", guess[MAX_LAG:stop], h[MAX_LAG + lag : stop + lag])
 
@@ -651,8 +656,8 @@ def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]
     held = lagged_capacity(residuals.whitened, residuals.h[:, scanned_functions(excerpt)], 0)
     for start, stop in alignment.gaps:
         yield finding(
-            f"measurements {excerpt.first + start} to {excerpt.first + stop - 1} show nothing of their inputs, "
-            "though others do: the source was off, or the trigger slipped far",
+            f"measurements {excerpt.first + start} to {excerpt.first + stop - 1} show nothing of "
+            "their inputs, though others do: the source was off, or the trigger slipped far",
             cause="gap",
             next_step="leave them out",
             in_short="readouts without their inputs",
@@ -676,8 +681,8 @@ def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]
     for start, stop, lag in shifts[1:4]:
         where += f", by {lag:+d} in {start} to {stop - 1}"
     yield finding(
-        f"readouts look shifted by {first_lag:+d} samples against the inputs {where}: inputs of another "
-        "measurement fit there, and their own do not",
+        f"readouts look shifted by {first_lag:+d} samples against the inputs {where}: inputs of "
+        "another measurement fit there, and their own do not",
         cause="shift" if throughout else "slip",
         next_step=next_step,
         in_short="readouts shifted against the inputs",

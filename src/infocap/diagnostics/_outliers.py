@@ -39,9 +39,10 @@ MIN_FAR_CELLS_OF_CHANNEL = 3
 MIN_OUTLYING_CHANNELS = 4
 MIN_SHARE_OF_CHANNELS = 0.25
 MAX_LOOKED_AT_CHANNELS = 60
-# With more rows than this part they are no outliers.
+# Part of the rows with far cells, beyond which they are no outliers.
 MAX_SHARE_OF_FAR_ROWS = 0.4
-# A row is glitched where half of its channels lie so far out, in robust standard deviations.
+# Rows are far where half of their channels lie so far out, in robust standard deviations. Those of
+# them beyond a gap that no tail has are glitched.
 FAR_ROW = 4.0
 # Glitched rows that a finding needs, and their largest part of all.
 MIN_GLITCHED_ROWS = 5
@@ -105,7 +106,7 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="glitches",
         next_step="look at them, and leave out those that are no measurements",
         in_short="glitched rows",
-        capacity=_capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
+        capacity=capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
         rows=excerpt.rows[rows],
     )
 
@@ -129,7 +130,7 @@ def _rows_beyond_gap(
 
 
 def _expected_size(excerpt: Excerpt) -> Floats:
-    """Return how large residuals are at the inputs of each row, relative to the usual size, (rows,).
+    """Return how large residuals are at each row's inputs, relative to the usual size, (rows,).
 
     Noise may be larger at some inputs than at others. Glitches count no more than the largest
     residuals of ordinary rows do.
@@ -194,15 +195,17 @@ def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="outlying",
         next_step="look there, and leave them out if they are no measurements",
         in_short="values far from their fit",
-        capacity=_capacity_of_cells(excerpt, rows, columns),
+        capacity=capacity_of_cells(excerpt, rows, columns),
         rows=excerpt.rows[np.unique(rows)],
         channels=names,
     )
 
 
-def _capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+def capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
     """Return the capacity that is lost where far cells take a part of the channels' variance."""
-    squares = (excerpt.x - np.median(excerpt.x, axis=0)) ** 2
+    deviation = np.abs(excerpt.x - np.median(excerpt.x, axis=0))
+    # In units of the largest, because squares of codes could overflow.
+    squares = (deviation / np.maximum(deviation.max(axis=0), np.finfo(float).tiny)) ** 2
     variance = np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
     share = np.sum(squares[rows, columns] / variance[columns]) / len(variance)
     return excerpt.residuals.held_capacity * float(share)

@@ -41,8 +41,8 @@ FACTS_THAT_SPOIL_THE_FIT = (
     "batches",
     "frozen",
 )
-# What rests on the fit: order, rows, time, values; and stale readouts, which a slip leaves, too. The
-# first of these is told, the others beneath.
+# What rests on the fit: order, rows, time, values; and stale readouts, which a slip leaves, too.
+# The first of these is told, the others beneath.
 RESTS_ON_THE_FIT = (
     "shuffled",
     "interleaved",

@@ -1,9 +1,10 @@
-"""What functions of its own inputs leave of each row's readouts: the residuals that all tests of order use.
+"""What functions of its own inputs leave of each row's readouts: the residuals.
 
-Given the inputs of its own row (with memory: of its own past) a readout knows nothing else, neither
-the inputs of other rows nor the time. So the residuals of a good data set are uncorrelated with
-every function of these. The fit need not be good for that: a misfit is a function of the row's own
-inputs, too, and rows in random order carry it to no other row.
+All tests of order use them. Given the inputs of its own row (with memory: of its own past) a
+readout knows nothing else, neither the inputs of other rows nor the time. So the residuals of a
+good data set are uncorrelated with every function of these. The fit need not be good for that: a
+misfit is a function of the row's own inputs, too, and rows in random order carry it to no other
+row.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ MIN_ROWS_PER_COMPONENT = 4
 # Rounds of Huber's fit. In each, residuals beyond so many robust standard deviations count as that.
 N_HUBER_ROUNDS = 2
 HUBER_LIMIT = 2.5
-# Where no residual of some rows is beyond so many standard deviations, there is no outlier to care for.
+# Where no residual of some rows is beyond so many standard deviations, there are no outliers.
 NO_OUTLIER = 5.0
 # Residuals that the tests use end at so many robust standard deviations: no single row decides.
 MAX_RESIDUAL = 4.0
 # Median absolute deviation of a normal distribution, in standard deviations.
 NORMAL_MEDIAN_DEVIATION = 0.6745
+# Whitened readouts have variance 1; below this scale single precision sees no residual.
+SMALLEST_SCALE = 1e-5
 # Residuals of a row in the logarithm of its misfit: no larger, and not zero.
 MAX_MISFIT_RESIDUAL = 30.0
 SMALLEST_MISFIT = 1e-3
@@ -123,13 +126,9 @@ class Fit:
     whitening: Floats  # makes the channels uncorrelated, (channels, rank)
     directions: Floats  # of the readouts that are looked at, (channels, directions)
     coefficients: Floats  # of the fit of the directions, (functions, directions)
-    channel_coefficients: (
-        Floats  # of the fit of the channels by least squares, (functions, channels)
-    )
+    channel_coefficients: Floats  # of the channels, by least squares, (functions, channels)
     channel_scale: Floats  # root mean square of what this leaves, (channels,)
-    scale: (
-        Floats  # robust standard deviation of what the fit leaves of the directions, (directions,)
-    )
+    scale: Floats  # robust standard deviation of what is left of the directions, (directions,)
     # The p-value of readouts that hold no function in any direction, on the rows of the fit and of
     # the chi-squared distribution. The directions were chosen by their correlations, so they
     # cannot tell whether there is one.
@@ -142,7 +141,7 @@ class Fit:
 
 
 class Residuals:
-    """Readouts of the rows of an excerpt, their fit by functions of their own inputs, and what it leaves.
+    """Readouts of an excerpt, their fit by functions of their own inputs, and what it leaves.
 
     The rows are gone through once, in tiles, and what concerns single channels is summed at once.
     The arrays of all rows and channels are made only where a test has found something.
@@ -166,7 +165,7 @@ class Residuals:
         self.n_parts = number_of_parts(excerpt)
         self.channel_sums = np.zeros((self.n_parts, n_channels), np.float32)
         self.gain_sums = np.zeros((self.n_parts, n_channels), np.float32)
-        # The same products summed over the channels, (rows,), and the largest residual of each channel.
+        # These products summed over the channels, (rows,), and each channel's largest residual.
         self.gain = np.empty(excerpt.n, np.float32)
         self.largest = np.zeros(n_channels, np.float32)
 
@@ -221,7 +220,7 @@ class Residuals:
         return channels
 
     def channel_residuals(self, rows: slice | Integers = slice(None)) -> Floats:
-        """Return what the fit leaves of each channel in some rows, mean square 1, (rows, channels)."""
+        """Return what the fit leaves of channels in some rows, mean square 1, (rows, channels)."""
         residuals = self.fit.usual_range.in_widths(self._x[rows])
         values = self.values[:, rows] if isinstance(rows, slice) else self.values.take(rows, axis=1)
         residuals -= values.T @ self.fit.channel_coefficients
@@ -230,7 +229,7 @@ class Residuals:
 
     @cached_property
     def standardised(self) -> Floats:
-        """What the fit leaves of each direction, in robust standard deviations, (rows, directions)."""
+        """What the fit leaves of directions, in robust standard deviations, (rows, directions)."""
         return (self.a - self.fitted) / self.scale
 
     @cached_property
@@ -242,7 +241,7 @@ class Residuals:
 
     @cached_property
     def whitened(self) -> Floats:
-        """All readouts, uncorrelated on these rows, (rows, rank): what capacities are computed from."""
+        """All readouts, uncorrelated on these rows, (rows, rank): capacities are made from them."""
         return self.channels @ _whitening(self.channels)
 
     @cached_property
@@ -252,7 +251,7 @@ class Residuals:
 
     @cached_property
     def power_of_functions(self) -> Floats:
-        """Rows times the sum of squared correlations of all readouts with each of the functions h."""
+        """Rows times the sum of squared correlations of all readouts with each function of h."""
         correlations = self._correlations @ self.fit.whitening
         return np.sum(correlations**2, axis=1) / self.n_rows
 
@@ -266,7 +265,11 @@ class Residuals:
     @cached_property
     def log_misfit(self) -> Floats:
         """Logarithm of the mean square of each row's standardised residuals, (rows,)."""
-        limited = np.clip(self.standardised, -MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
+        has_residual = self.scale > 2 * SMALLEST_SCALE  # of the others, it is rounding
+        if not has_residual.any():
+            return np.zeros(self.n_rows, np.float32)
+        limited = self.standardised[:, has_residual]
+        limited = np.clip(limited, -MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
         mean_square = np.einsum("ij,ij->i", limited, limited) / limited.shape[1]
         return np.log(mean_square + SMALLEST_MISFIT)
 
@@ -314,9 +317,10 @@ def _p_value_of_power(orthonormal: Floats, whitened: Floats) -> float:
 
 
 def powers_of_correlations(orthonormal: Floats, whitened: Floats) -> tuple[float, float]:
-    """Return the sum of squared correlations of all functions with all readouts, and the largest of one.
+    """Return the sum of squared correlations of functions with readouts, and the largest of one.
 
-    Both are times the number of rows. Many functions may be seen a little each, or one of them clearly.
+    Both are times the number of rows. Many functions may be seen a little each, or one of them
+    clearly.
     """
     power = np.sum((orthonormal.T @ whitened) ** 2, axis=1)
     return float(power.sum()), float(power.max())
@@ -368,7 +372,7 @@ def _whitening(channels: Floats) -> Floats:
 
 
 def _directions(correlations: Floats, rank: int) -> Floats:
-    """Return directions of the whitened readouts in columns: the best predicted, and the first ones."""
+    """Return directions of the whitened readouts: the best predicted, and the first ones."""
     best = np.linalg.svd(correlations.astype(float), full_matrices=False)[2]
     predicted = best[:N_PREDICTED_DIRECTIONS].T
     principal = np.eye(rank)[:, :N_PRINCIPAL_DIRECTIONS]
@@ -379,7 +383,7 @@ def _directions(correlations: Floats, rank: int) -> Floats:
 
 
 def _orthonormalisation(values: Floats) -> Floats:
-    """Return the combinations of functions that are orthonormal on some rows, (functions, combinations)."""
+    """Return combinations that are orthonormal on some rows, (functions, combinations)."""
     gram = (values @ values.T).astype(float)
     scale = 1 / np.sqrt(np.diag(gram).clip(np.finfo(np.float32).tiny))
     correlation = gram * scale * scale[:, None]
@@ -450,8 +454,7 @@ def _robust_deviation(residuals: Floats) -> Floats:
     """Return the median absolute deviation of each column, as a standard deviation."""
     sizes = np.abs(residuals[:N_DEVIATION_ROWS])
     deviation = np.median(sizes, axis=0) / NORMAL_MEDIAN_DEVIATION
-    # Whitened readouts have variance 1; below this single precision sees no residual.
-    return np.maximum(deviation, 1e-5).astype(np.float32)
+    return np.maximum(deviation, SMALLEST_SCALE).astype(np.float32)
 
 
 def uncorrelated(e: Floats) -> Floats:

@@ -101,8 +101,9 @@ def _rows_of_neighbours(
     is_swapped = min(counts[1], counts[-1]) > FITTING_SHARE * max(counts.values())
     how = "are swapped with a neighbour" if is_swapped else f"hold those {lag:+d} rows away"
     yield finding(
-        f"{len(rows)} of {excerpt.n} rows fit the inputs of a neighbouring row and not their own (rows "
-        f"{numbers(excerpt.rows[rows])}): they {how}, as when packets arrive out of order or a trigger slips",
+        f"{len(rows)} of {excerpt.n} rows fit the inputs of a neighbouring row and not their own "
+        f"(rows {numbers(excerpt.rows[rows])}): they {how}, as when packets arrive out of order "
+        "or a trigger slips",
         cause="swapped rows",
         next_step="put them in order, or leave them out",
         in_short="rows out of order",
@@ -116,7 +117,7 @@ def _rows_of_neighbours(
 def _foreign_rows(
     excerpt: Excerpt, a: Floats, fitted: Floats, usual: float, bad: Integers
 ) -> Iterator[Check]:
-    """Yield a check where bad rows fit the inputs of some other row, more often than chance does."""
+    """Yield a check where bad rows fit the inputs of some other row, more often than by chance."""
     residuals = excerpt.residuals
     inputs = excerpt.scaled_inputs
     generator = np.random.default_rng(0)
@@ -143,7 +144,7 @@ def _foreign_rows(
         return count
 
     found = fits_elsewhere(a[compared])
-    # Without a mistake, what the fit leaves of one bad row could as well be at the inputs of another.
+    # Without a mistake, the residuals of one bad row could as well be those of another one.
     exchanged = generator.permutation(len(compared))
     left = a[compared] - fitted[compared]
     by_chance = fits_elsewhere(fitted[compared] + left[exchanged])
@@ -154,8 +155,9 @@ def _foreign_rows(
     n_foreign = len(bad) * found / len(compared)
     capacity = capacity_of_rows(residuals, n_foreign)
     yield finding(
-        f"about {n_foreign:.0f} of {excerpt.n} rows fit the inputs of some other row and not their own "
-        f"(among rows {numbers(excerpt.rows[bad])}): rows of another place of the table, or of another table",
+        f"about {n_foreign:.0f} of {excerpt.n} rows fit the inputs of some other row and not "
+        f"their own (among rows {numbers(excerpt.rows[bad])}): rows of another place of the "
+        "table, or of another table",
         cause="foreign rows",
         next_step="look where they come from",
         in_short="rows of another place",

@@ -67,8 +67,8 @@ ONE_SIDED_95 = 1.645
 # A part of the run, in measurements, on each side of a jump, and the places that are tried.
 MIN_PART = 4
 MAX_PLACES = 32
-# Beside a change of noise, a change of the offset or of the response is told where chance alone gives
-# one in fewer than this part of all runs: the noise is then its trace.
+# Beside a change of noise, a change of the offset or of the response is told where chance alone
+# gives one in fewer than this part of all runs: the noise is then its trace.
 MAX_P_VALUE_OF_NAME = 1e-3
 # Beside a change of the offset, a change of the response has at least this part of its power.
 MIN_SHARE_OF_RESPONSE = 0.1
@@ -457,7 +457,7 @@ class _Draws:
         return power[:, best].sum(axis=1) / self.n
 
     def evidence(self, kind: str, form: slice, name: str) -> Floats:
-        """Return twice the log likelihood ratio, as if noise were normal, (orders, form, columns)."""
+        """Return twice the log likelihood ratio of normal noise, (orders, form, columns)."""
         columns = self.columns[name]
         total = np.maximum(self.total[columns], np.finfo(float).tiny)
         offset = self.offset[:, form, columns] / total
@@ -597,8 +597,8 @@ def _change_to_tell(changes: dict[str, _Change]) -> _Change | None:
     """Return the change to tell, if there is one that chance does not explain.
 
     A response that changes moves the offset and the scatter, too, and an offset that changes moves
-    the scatter; so the first of them is told. What little the waves leave of a large offset may look
-    like a response.
+    the scatter; so the first of them is told. What little the waves leave of a large offset may
+    look like a response.
     """
     clearest = min(changes.values(), key=_p_value)
     if clearest.p_value >= LEVEL:
@@ -624,8 +624,9 @@ def _p_value(change: _Change) -> float:
 def _tail(value: float, draws: Floats) -> float:
     """Return the probability above a value, by the moments of draws.
 
-    A sum of few squares has the tail of a gamma distribution. The largest of many numbers has that of
-    a Gumbel distribution, and so have about the sums of many logarithms. The larger of both is safe.
+    A sum of few squares has the tail of a gamma distribution. The largest of many numbers has that
+    of a Gumbel distribution, and so have about the sums of many logarithms. The larger of both is
+    safe.
     """
     scale = float(np.std(draws)) * GUMBEL_SCALE
     if scale <= 0:
@@ -734,7 +735,7 @@ def _changed_channels(draws: _Draws, change: _Change) -> Integers:
 
 
 def _course_of_change(series: _Series, channels: Integers, of_response: bool) -> _Course:
-    """Return how these channels changed: by a step where that leaves no slow waves, else by waves."""
+    """Return how these channels changed: by a step if that leaves no slow waves, else by waves."""
     values = series.noise_units[:, channels]
     rows_of_inputs = series.rows_of_inputs
     n_fits = len(rows_of_inputs) if of_response else 1
@@ -772,7 +773,7 @@ def _capacity_of_best_readout(series: _Series, channels: Integers, course: _Cour
     change = in_time @ deviation / np.sqrt(series.n)
     weights = change / series.scatter[channels] ** 2
     variance = float(np.var(series.samples[:, channels] @ weights))
-    # The samples vary with time, too, unless they were measured at another time than the references.
+    # The samples vary with time, too, unless they were measured at other times than the references.
     return min(float(weights @ change) ** 2 / max(variance, np.finfo(float).tiny), 1.0)
 
 
@@ -856,8 +857,8 @@ def _noise_check(references: References, series: _Series, _: _Draws, change: _Ch
     share_of_noisier = (first if before > after else series.n - first) / series.n
     capacity = abs(after - before) * share_of_noisier
     return finding(
-        f"the noise of the device changed, most of all {_between(references, first)}; its reference "
-        "inputs show it",
+        f"the noise of the device changed, most of all {_between(references, first)}; its "
+        "reference inputs show it",
         cause="noise",
         next_step="look there, and estimate the parts apart",
         in_short="noise that changed",

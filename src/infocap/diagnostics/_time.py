@@ -35,9 +35,9 @@ BANDS = (2, 8, 24)
 N_NEIGHBOUR_FREQUENCIES = 12
 # The frequencies beyond a band with which it is compared in a sequence, in widths of the band.
 N_BANDS_BEYOND = 3
-# A cause outside a device with memory (a temperature, a source) moves its readouts by one time course,
-# which holds so much of the slow power, or it moves most of them by so much of their variance. Less is
-# a slow state of the device itself.
+# A cause outside a device with memory (a temperature, a source) moves its readouts by one time
+# course, which holds so much of the slow power, or it moves most of them by so much of their
+# variance. Less is a slow state of the device itself.
 MIN_SHARE_OF_ONE_COURSE = 0.8
 MIN_MOVED_VARIANCE = 0.02
 # The same for what changes in the response to the latest input, beyond what noise makes of many
@@ -145,14 +145,17 @@ def _band_power(series: Floats, first: int, last: int) -> Floats:
 
 
 def _waves(n_rows: int, frequencies: Floats) -> Floats:
-    """Return cosines and sines of frequencies in cycles per excerpt, mean square 1, (rows, waves)."""
+    """Return cosines and sines of frequencies in cycles per excerpt, (rows, waves).
+
+    Their mean square is 1.
+    """
     angle = 2 * np.pi / n_rows * np.outer(np.arange(n_rows), frequencies)
     waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
     return np.sqrt(2) * waves.astype(np.float32)
 
 
 def capacity_of_waves(a: Floats, h: Floats | None, frequencies: Floats) -> float:
-    """Return the capacity of waves, or of functions times waves, in whitened readouts, without bias.
+    """Return the capacity of waves, or of functions times waves, without bias.
 
     The frequencies are in cycles per excerpt.
     """
@@ -210,7 +213,7 @@ def _change_of_response(excerpt: Excerpt, sums: Floats) -> SlowChange:
 
 
 def _share_of_one_course(sums: Floats) -> float:
-    """Return which part of the slow power of many series, beyond that of noise, has one time course."""
+    """Return which part of the slow power of many series, beyond noise, has one time course."""
     standardised = _standardised(sums)
     n_cycles = min(BANDS[1], len(sums) // 2 - 1)
     spectrum = scipy.fft.rfft(standardised, axis=0)[1 : n_cycles + 1] * np.sqrt(2 / len(sums))
@@ -239,8 +242,8 @@ def _response_check(excerpt: Excerpt, change: SlowChange) -> Check:
         _capacity_of_slow_waves(whitened, None, change.n_cycles),
     )
     return finding(
-        "the response to the inputs changes along the run: a gain, a polarity, a working point or the "
-        "power drifts or jumps",
+        "the response to the inputs changes along the run: a gain, a polarity, a working point "
+        "or the power drifts or jumps",
         cause="response",
         next_step="keep them steady, or use the steady part",
         in_short="a response that changes",
@@ -256,8 +259,9 @@ def _drift_check(excerpt: Excerpt, change: SlowChange) -> Check:
     if excerpt.of_sequence and _may_be_slow_state(excerpt.residuals):
         memory = excerpt.samples.basis.memory
         return finding(
-            "readouts change slowly along the run, each in a way of its own and most of them little: the "
-            f"device has slow states, which remember for longer than {memory} steps, or it drifts",
+            "readouts change slowly along the run, each in a way of its own and most of them "
+            f"little: the device has slow states, which remember for longer than {memory} steps, "
+            "or it drifts",
             cause="drift",
             next_step="compare the capacities of both halves of the run if this matters",
             capacity=capacity,
@@ -297,8 +301,8 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     places = [f"{start} to {stop - 1}" for start, stop in found.get("stretches", [])]
     where = f" (measurements {join_names(places, 4)})" if places else ""
     return finding(
-        f"parts of the run fit their inputs worse than others{where}: more noise, a source that was off, a "
-        "warm-up, or rows of another table",
+        f"parts of the run fit their inputs worse than others{where}: more noise, a source that "
+        "was off, a warm-up, or rows of another table",
         cause="noise",
         next_step="look there, and leave them out if they are no measurements",
         in_short="parts of the run that fit worse",
@@ -309,7 +313,7 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
 
 
 def _capacity_of_calm_run(residuals: Residuals, n_cycles: int) -> float:
-    """Return how much more capacity the run would hold if all of it fitted as well as its better half.
+    """Return how much more capacity the run would hold if all of it were as its better half.
 
     A slow curve through the misfit of even rows tells which half that is; odd rows tell how well it
     fits, so that chance does not make it look better.
@@ -363,7 +367,8 @@ def periods(excerpt: Excerpt) -> Iterator[Check]:
     if p_value < level(excerpt):
         capacity = _capacity_of_alternate_rows(residuals)
         yield finding(
-            "alternate rows answer their inputs differently: two devices, channels or buffers take turns",
+            "alternate rows answer their inputs differently: two devices, channels or buffers "
+            "take turns",
             cause="period",
             next_step="separate them, and estimate each",
             in_short="alternate rows that differ",
@@ -407,7 +412,7 @@ def _p_value_of_alternate_rows(residuals: Residuals, of_sequence: bool) -> float
 
 
 def _constant_and_functions(residuals: Residuals) -> Floats:
-    """Return the constant and the functions that show changes of the response, (rows, functions)."""
+    """Return the constant and functions that show changes of the response, (rows, functions)."""
     constant = np.ones((residuals.n_rows, 1), np.float32)
     return np.concatenate([constant, _own_functions(residuals)], axis=1)
 
@@ -427,7 +432,7 @@ def _capacity_of_alternate_rows(residuals: Residuals) -> float:
 
 
 def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
-    """Yield a check where readouts, their gain or their misfit have a period: the one that costs most."""
+    """Yield a check of the costliest period that readouts, their gain or their misfit have."""
     # A few of the last rows are left out, because the transform of some lengths is slow.
     n = scipy.fft.prev_fast_len(excerpt.n, real=True)
     misfit = residuals.log_misfit[:n] - residuals.log_misfit[:n].mean()
@@ -448,8 +453,8 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
             continue  # The readouts of a device with memory have a spectrum of their own.
         period = n / frequency
         check = finding(
-            f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two clocks, "
-            "or batches",
+            f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two "
+            "clocks, or batches",
             cause="period",
             next_step="find its source, or subtract it",
             in_short="a period in the readouts",
@@ -463,7 +468,7 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
 
 
 def _capacity_of_line(residuals: Residuals, n_rows: int, frequency: int) -> float:
-    """Return the capacity of waves around a frequency, alone or times functions, in the first rows."""
+    """Return the capacity of waves around a frequency, alone or times functions, in first rows."""
     around = np.arange(frequency - N_SIDE_FREQUENCIES, frequency + N_SIDE_FREQUENCIES + 1)
     whitened = residuals.whitened[:n_rows]
     own_functions = _own_functions(residuals)[:n_rows]

@@ -7,6 +7,7 @@ often than the values beside it. Each begins with a quick look at a few sorted r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.stats import poisson
@@ -17,7 +18,7 @@ from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
-from ._outliers import belong_to_inputs
+from ._outliers import belong_to_inputs, capacity_of_cells
 from ._rows import capacity_of_rows
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, and nines.
@@ -127,25 +128,42 @@ def codes(excerpt: Excerpt) -> Iterator[Check]:
     x = excerpt.x[:, channels]
     distance = np.maximum(x - high[channels], low[channels] - x) / width[channels]
     is_code = np.isin(x, CODES) & (distance > CODE_WIDTHS)
-    told = "instruments write it for no number; set these cells to missing (infocap diagnose --fix)"
-    if not is_code.any():
+    is_known = bool(is_code.any())
+    if not is_known:
         is_code = _equal_far_cells(x, distance)
-        told = "it lies far outside the others; leave these rows out"
         rows = np.flatnonzero(is_code.any(axis=1))
         if is_code.mean(axis=0).max() > MAX_SHARE_OF_CODE or belong_to_inputs(excerpt, rows):
             return
-    rows = np.flatnonzero(is_code.any(axis=1))
+    rows, columns = np.nonzero(is_code)
     if not len(rows):
         return
+    told_rows = excerpt.rows[np.unique(rows)]
     names = excerpt.names(channels[is_code.any(axis=0)])
-    yield Check(
-        f"{x[is_code][0]:.6g} in {np.sum(is_code)} cells of {len(rows)} rows (rows "
-        f"{numbers(excerpt.rows[rows])}; {join_names(names)}) decides the answer: {told}.",
-        unreliable="codes among the readouts",
-        cause="codes",
-        rows=excerpt.rows[rows].tolist(),
-        channels=names,
+    where = (
+        f"{x[is_code][0]:.6g} stands in {len(rows)} cells of {len(told_rows)} rows (rows "
+        f"{numbers(told_rows)}; {join_names(names)})"
     )
+    values: dict[str, Any] = {
+        "capacity": capacity_of_cells(excerpt, rows, channels[columns]),
+        "rows": told_rows,
+        "channels": names,
+    }
+    if is_known:
+        yield finding(
+            f"{where}: instruments write it for no number",
+            cause="codes",
+            next_step="set these cells to missing (infocap diagnose --fix)",
+            in_short="codes among the readouts",
+            **values,
+        )
+    else:
+        yield finding(
+            f"{where}: it lies far outside the others, and no noise repeats a number",
+            cause="codes",
+            next_step="leave these rows out",
+            in_short="codes among the readouts",
+            **values,
+        )
 
 
 def _equal_far_cells(x: Floats, distance: Floats) -> Floats:
@@ -325,13 +343,13 @@ def stale(excerpt: Excerpt) -> Iterator[Check]:
         return
     names = excerpt.names(channels)
     who = "all channels" if len(channels) == excerpt.x.shape[1] else join_names(names)
-    yield Check(
+    yield finding(
         f"{len(rows)} of {excerpt.n} measurements repeat the readout before to the last digit, "
-        f"though the inputs changed ({who}; rows {numbers(excerpt.rows[rows])}): a stale buffer; "
-        "leave them out (infocap diagnose --fix).",
-        unreliable="stale readouts",
+        f"though the inputs changed ({who}; rows {numbers(excerpt.rows[rows])}): a stale buffer",
         cause="stale",
-        rows=excerpt.rows[rows].tolist(),
+        next_step="leave them out",
+        in_short="stale readouts",
+        rows=excerpt.rows[rows],
         channels=names,
         capacity=capacity_of_rows(excerpt.residuals, len(rows)),
     )
@@ -364,12 +382,13 @@ def clipped(excerpt: Excerpt) -> Iterator[Check]:
         return
     names = excerpt.names(channels)
     low, high = in_order[channels[0], [0, -1]]
-    yield Check(
+    yield finding(
         f"{len(channels)} of {excerpt.x.shape[1]} channels look saturated or clipped "
         f"({join_names(names)}): up to {shares.max():.0%} of their values pile up at an end of "
         f"the range ({low:.3g} to {high:.3g}), which adds functions of the inputs that the "
-        "device does not compute; lower the gain.",
+        "device does not compute",
         cause="clipped",
+        next_step="lower the gain",
         channels=names,
         share=shares.tolist(),
     )
@@ -453,17 +472,17 @@ def rounded(excerpt: Excerpt) -> Iterator[Check]:
     share = float(1 / 12 / floor)
     if share <= ROUNDING_OF_NOTE:
         return
-    is_strong = share > ROUNDING_OF_WARNING
     names = excerpt.names(channels)
     span = excerpt.sorted[channels, -1] - excerpt.sorted[channels, 0]
     n_levels = (span / steps[channels]).min() + 1
-    yield Check(
+    yield finding(
         f"{len(channels)} channels take few distinct values ({join_names(names)}; at least "
         f"{n_levels:.0f} levels): the converter's rounding is {min(share, 1.0):.0%} of their "
-        "noise; use more of its range, or more bits.",
-        "warning" if is_strong else "note",
-        unreliable="coarse converter" if is_strong else "",
+        "noise",
         cause="rounded readouts",
+        next_step="use more of its range, or more bits",
+        in_short="coarse converter",
+        is_note=share <= ROUNDING_OF_WARNING,
         channels=names,
         share=share,
     )
@@ -504,12 +523,12 @@ def clocks(excerpt: Excerpt) -> Iterator[Check]:
     if not all_rise and np.median(relative_steps) <= MIN_STEPS_OF_OTHERS:
         return  # All channels drift.
     names = excerpt.names(channels)
-    yield Check(
+    yield finding(
         f"{join_names(names)} {'only rises or falls' if all_rise else 'changes slowly'} and does "
-        "not follow the inputs, like a counter, a time stamp or a temperature; name the "
-        "readouts without it, by `x`.",
-        unreliable="a column that is no readout",
+        "not follow the inputs, like a counter, a time stamp or a temperature",
         cause="clock",
+        next_step="name the readouts without it, by `x`",
+        in_short="a column that is no readout",
         channels=names,
     )
 
