@@ -20,6 +20,7 @@ import catalogue  # noqa: E402 (it is no part of the package)
 ENTRIES = catalogue.entries()
 # Files with a call of Check or warn that hands on a message made elsewhere, or says what was chosen.
 HANDED_ON = {
+    "_processes.py",
     "diagnostics/_checks.py",
     "diagnostics/_finding.py",
     "diagnostics/_ranking.py",
