@@ -18,7 +18,7 @@ from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
-from ._outliers import belong_to_inputs, capacity_of_cells
+from ._outliers import belong_to_inputs, sum_of_shares
 from ._rows import capacity_of_rows
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, and nines.
@@ -144,7 +144,7 @@ def codes(excerpt: Excerpt) -> Iterator[Check]:
         f"{numbers(told_rows)}; {join_names(names)})"
     )
     values: dict[str, Any] = {
-        "capacity": capacity_of_cells(excerpt, rows, channels[columns]),
+        "capacity": _capacity_of_codes(excerpt, rows, channels[columns]),
         "rows": told_rows,
         "channels": names,
     }
@@ -173,6 +173,17 @@ def _equal_far_cells(x: Floats, distance: Floats) -> Floats:
     if not len(values) or counts.max() < MIN_EQUAL_FAR_CELLS:
         return np.zeros(x.shape, dtype=bool)
     return is_far & (x == values[np.argmax(counts)])
+
+
+def _capacity_of_codes(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+    """Return the capacity that is lost where codes take a part of the channels' variance.
+
+    Of many channels a few directions are looked at. A channel that is lost costs at most what one
+    of these holds on average.
+    """
+    n_directions = excerpt.residuals.a.shape[1]
+    share = sum_of_shares(excerpt, rows, columns) / n_directions
+    return excerpt.residuals.held_capacity * min(share, 1.0)
 
 
 def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
