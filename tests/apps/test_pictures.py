@@ -28,16 +28,22 @@ PICTURES = {
     "report.png": "report",
     "demand-supply.png": "demand",
 }
+# Pictures of tests of the data, which are drawn all at once.
+TESTS_OF_DATA = ("batches", "cells", "codes", "copies", "drift", "inputs", "lags", "late-input")
+TESTS_OF_DATA += ("misfit", "response", "rows", "slip", "spectrum")
+PRINCIPLE = {f"principle-{name}.png" for name in TESTS_OF_DATA}
 DRAWN = {"architecture.svg"}  # by hand: boxes and arrows, no numbers
 APART = 0.02  # mean difference of grey levels, from 0 to 1: fonts may differ between machines, data may not
 
 
 def test_every_picture_has_a_script():
-    assert {path.name for path in IMAGES.iterdir()} == {*EXAMPLES, *PICTURES, *DRAWN}
+    names = {*EXAMPLES, *PICTURES, *PRINCIPLE, *DRAWN}
+    assert {path.name for path in IMAGES.iterdir()} == names
     for script, made in EXAMPLES.values():
         assert Path(made).name in (ROOT / script).read_text(encoding="utf-8")
     code = (ROOT / "benchmarks" / "pictures.py").read_text(encoding="utf-8")
     assert [name for name in PICTURES if name not in code] == []
+    assert [name for name in TESTS_OF_DATA if f'"{name}"' not in code] == []
 
 
 def grey(path, shape=(200, 300)):
@@ -62,18 +68,28 @@ def test_the_picture_of_an_example_is_what_the_example_draws(name, tmp_path, mon
     assert np.abs(grey(tmp_path / made) - grey(IMAGES / name)).mean() < APART
 
 
+def draw_pictures(which, folder):
+    """Run the script of the pictures in a folder, and return where it puts them."""
+    shutil.copytree(ROOT / "benchmarks", folder / "benchmarks")
+    images = folder / "docs" / "images"
+    images.mkdir(parents=True)
+    command = [sys.executable, str(folder / "benchmarks" / "pictures.py"), "--only", which]
+    subprocess.run(command, check=True, cwd=folder)
+    return images
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_picture_of_a_benchmark_is_what_the_script_draws(name, tmp_path, request):
     if name == "report.png":
         request.getfixturevalue("browser_program")  # it photographs the report
-    shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
-    (tmp_path / "docs" / "images").mkdir(parents=True)
-    command = [
-        sys.executable,
-        str(tmp_path / "benchmarks" / "pictures.py"),
-        "--only",
-        PICTURES[name],
-    ]
-    subprocess.run(command, check=True, cwd=tmp_path)
-    assert np.abs(grey(tmp_path / "docs" / "images" / name) - grey(IMAGES / name)).mean() < APART
+    images = draw_pictures(PICTURES[name], tmp_path)
+    assert np.abs(grey(images / name) - grey(IMAGES / name)).mean() < APART
+
+
+@pytest.mark.slow
+def test_pictures_of_tests_of_the_data_are_what_the_script_draws(tmp_path):
+    images = draw_pictures("principle", tmp_path)
+    assert {path.name for path in images.iterdir()} == PRINCIPLE
+    for name in PRINCIPLE:
+        assert np.abs(grey(images / name) - grey(IMAGES / name)).mean() < APART

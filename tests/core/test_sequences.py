@@ -883,7 +883,7 @@ def test_inputs_of_another_interval_are_not_called_dependent_as_well():
     u = np.random.default_rng(1).uniform(0, 1, 2000)
     result = infocap.estimate(u, RESERVOIR(u, seed=1), SMALL_BASIS, washout=30)
     messages = " ".join(result.checks)
-    assert "pass `domain=(0, 1)` to delayed_basis" in messages
+    assert "Pass `domain=(0, 1)` to delayed_basis" in messages
     assert "not independent" not in messages
 
 

@@ -24,11 +24,21 @@ ROUNDING = 1e-7
 # Rows that a finding needs, and their least part of all rows.
 MIN_EXACT_ROWS = 4
 MIN_SHARE_OF_ROWS = 1e-3
+# A row lies on the line between others where its squared distance from it, relative to the size of
+# its values, is less than this, and where it is no end of the line: so far along it, as a part.
+MAX_SQUARED_DISTANCE = 1e-16
+MIN_PART_OF_LINE = 1e-3
+# A value lies halfway between others where it differs from their mean by less, relative to them.
+MAX_DISTANCE_FROM_MEAN = 1e-12
 # Rows away that tell how many rows lie on a line by chance, and how many times as many are needed.
 FAR_ROWS = 7
 MIN_RATIO_TO_CHANCE = 4
-# Squared distance of inputs, relative to the typical one, from which rows have other inputs.
+# Squared distance of inputs, relative to the typical one, from which rows have other inputs. So
+# many times as many rows must be copies at other inputs as at near ones.
 OTHER_INPUTS = 0.1
+MIN_RATIO_TO_NEAR_INPUTS = 4
+# Part of the copies that are of the row before, from which they are a stale buffer.
+MIN_SHARE_OF_STALE_ROWS = 0.5
 # Logarithm of the number of rows that equal another one by chance, above which equal rows are no
 # copies.
 MAX_LOG_CHANCE_OF_EQUAL_ROWS = -7.0
@@ -95,8 +105,9 @@ def _on_line(x: Floats, rows: Integers, distance: int) -> Integers:
     along = np.einsum("ij,ij->i", step, line) / np.maximum(length, np.finfo(float).tiny)
     off = step - along[:, None] * line
     size = np.einsum("ij,ij->i", x[rows], x[rows]) + np.einsum("ij,ij->i", step, step)
-    is_exact = np.einsum("ij,ij->i", off, off) < 1e-16 * np.maximum(size, np.finfo(float).tiny)
-    is_between = (along > 1e-3) & (along < 1 - 1e-3)
+    size = np.maximum(size, np.finfo(float).tiny)
+    is_exact = np.einsum("ij,ij->i", off, off) < MAX_SQUARED_DISTANCE * size
+    is_between = (along > MIN_PART_OF_LINE) & (along < 1 - MIN_PART_OF_LINE)
     moves = np.sum((line != 0) & (step != 0), axis=1) > 2
     return rows[is_exact & is_between & moves]
 
@@ -145,7 +156,8 @@ def _is_filled(x: Floats, distance: int) -> Any:
     value = x[distance : len(x) - distance]
     after = x[2 * distance :]
     off_line = np.abs(2 * value - before - after)
-    is_halfway = (off_line <= 1e-12 * (np.abs(before) + np.abs(after))) & (before != after)
+    rounding = MAX_DISTANCE_FROM_MEAN * (np.abs(before) + np.abs(after))
+    is_halfway = (off_line <= rounding) & (before != after)
     return is_halfway | (value == before)
 
 
@@ -170,13 +182,14 @@ def equal_readouts(excerpt: Excerpt) -> Iterator[Check]:
     n_close = int(np.sum((distance > 0) & ~is_other))
     n_other = int(is_other.sum())
     # A device of few states, or behind a coarse converter, repeats readouts at near inputs, too.
-    if n_other < MIN_EXACT_ROWS or n_other < 4 * n_close or n_other < MIN_SHARE_OF_ROWS * excerpt.n:
+    n_needed = max(MIN_EXACT_ROWS, MIN_SHARE_OF_ROWS * excerpt.n)
+    if n_other < max(n_needed, MIN_RATIO_TO_NEAR_INPUTS * n_close):
         return
     if _log_chance_of_equal_rows(excerpt.x, first[is_other]) > MAX_LOG_CHANCE_OF_EQUAL_ROWS:
         return  # Readouts of few values, as of a detector in the dark.
     rows = np.sort(second[is_other])
     is_next = np.abs(first - second)[is_other] == 1
-    if np.mean(is_next) > 0.5:
+    if np.mean(is_next) > MIN_SHARE_OF_STALE_ROWS:
         return  # A stale buffer, which `stale` finds in single channels, too.
     capacity = capacity_of_rows(excerpt.residuals, len(rows))
     where = f"(rows {numbers(excerpt.rows[rows])})"

@@ -42,6 +42,8 @@ MIN_ROWS_PER_READOUT_FOR_EFFECTS = 4
 MIN_CAPACITY_OF_OTHER_INPUTS = 0.3
 MAX_UNSEEN_SHARE_OF_NOTE = 0.25
 MAX_UNSEEN_SHARE_OF_WARNING = 0.1
+# Times the power by chance from which functions with an input show that products hold it.
+TIMES_OF_CHANCE = 3
 # With fewer rows or readouts there is at most a note: a channel may hardly see an input.
 MIN_ROWS_FOR_WARNING = 1000
 MIN_RANK_FOR_WARNING = 4
@@ -238,7 +240,7 @@ def without_effect(excerpt: Excerpt) -> Iterator[Check]:
     least_seen = (
         np.array([excerpt.limit(int(rank * count)) for count in n_single]) - rank * n_single
     )
-    in_products = power @ has_input - 3 * rank * np.sum(has_input, axis=0)
+    in_products = power @ has_input - TIMES_OF_CHANCE * rank * np.sum(has_input, axis=0)
     is_dead = (held < least_seen) & (in_products < 0)
     if not is_dead.any() or is_dead.all():
         return

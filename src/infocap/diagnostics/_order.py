@@ -74,6 +74,10 @@ MAX_SHARE_OF_EARLIER_INPUTS = 0.02
 SHIFT_RATIO = 5.0
 # An input belongs to another row where its own holds less than this part of that one's capacity.
 MAX_OWN_SHARE_OF_LATE_INPUT = 0.1
+# A channel is late where its own row holds less than this part of the other row's power, beside so
+# many times what chance gives.
+MAX_OWN_SHARE_OF_LATE_CHANNEL = 0.1
+TIMES_OF_CHANCE = 3
 
 
 @dataclass(frozen=True)
@@ -524,7 +528,8 @@ def _channels_of_another_row(excerpt: Excerpt, residuals: Residuals, lag: int) -
     at_own = n * np.sum(lagged_correlations(standardised, h, 0) ** 2, axis=1)
     p_value = chi_squared_tail(at_lag, h.shape[1]) * len(at_lag)
     fits_there = p_value < level(excerpt)
-    is_late = fits_there & (at_own < 0.1 * at_lag + 3 * h.shape[1])
+    by_chance = TIMES_OF_CHANCE * h.shape[1]
+    is_late = fits_there & (at_own < MAX_OWN_SHARE_OF_LATE_CHANNEL * at_lag + by_chance)
     if np.any(fits_there & ~is_late) or is_late.all():
         return np.arange(0)
     return np.flatnonzero(is_late)

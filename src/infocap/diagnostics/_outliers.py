@@ -106,7 +106,7 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="glitches",
         next_step="look at them, and leave out those that are no measurements",
         in_short="glitched rows",
-        capacity=capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
+        capacity=_capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
         rows=excerpt.rows[rows],
     )
 
@@ -195,20 +195,25 @@ def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="outlying",
         next_step="look there, and leave them out if they are no measurements",
         in_short="values far from their fit",
-        capacity=capacity_of_cells(excerpt, rows, columns),
+        capacity=_capacity_of_cells(excerpt, rows, columns),
         rows=excerpt.rows[np.unique(rows)],
         channels=names,
     )
 
 
-def capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+def _capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
     """Return the capacity that is lost where far cells take a part of the channels' variance."""
+    share = sum_of_shares(excerpt, rows, columns) / excerpt.x.shape[1]
+    return excerpt.residuals.held_capacity * share
+
+
+def sum_of_shares(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+    """Return the part of its channel's variance that each cell takes, summed over the cells."""
     deviation = np.abs(excerpt.x - np.median(excerpt.x, axis=0))
     # In units of the largest, because squares of codes could overflow.
     squares = (deviation / np.maximum(deviation.max(axis=0), np.finfo(float).tiny)) ** 2
     variance = np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
-    share = np.sum(squares[rows, columns] / variance[columns]) / len(variance)
-    return excerpt.residuals.held_capacity * float(share)
+    return float(np.sum(squares[rows, columns] / variance[columns]))
 
 
 def _p_value_of_second_population(sizes: Floats) -> float:

@@ -18,7 +18,7 @@ from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
-from ._outliers import belong_to_inputs, capacity_of_cells
+from ._outliers import belong_to_inputs, sum_of_shares
 from ._rows import capacity_of_rows
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, and nines.
@@ -88,8 +88,10 @@ MAX_WIDTH_OF_PILE = 0.01
 MAX_GAP_BESIDE_PILE = 0.15
 # A dark detector, at less than this part of the range from zero, is not clipped.
 MAX_DARK_VALUE = 0.05
-# Part of the values that lie in the middle 80 % of the range: a device of two states has none.
+# Part of the values that lie in the middle of the range, less than so far from its centre relative
+# to its width: a device of two states has none.
 MIN_SHARE_INSIDE = 0.2
+HALF_WIDTH_INSIDE = 0.4
 # Numbers of values in a pile that are tried, and that are looked at next to it and farther inside.
 MIN_SHARE_OF_PILE = 0.02
 MIN_VALUES_OF_PILE = 24
@@ -99,6 +101,12 @@ SHARE_INSIDE_PILE = 0.05
 # and above which rounding is that of numbers themselves.
 MIN_LEVELS = 24
 MAX_LEVELS = 1e9
+# Part of the sorted values that equal the one before, from which a channel may be behind a
+# converter; and how far, relative to them, its distances may be from whole steps.
+MIN_SHARE_OF_EQUAL_ON_STEPS = 0.01
+MAX_DISTANCE_FROM_STEPS = 1e-3
+# Variance of a sum of channels, in squared steps, below which it is a rounding error.
+MIN_VARIANCE_IN_STEPS = 1e-6
 # Rows for each channel from which the noise floor is known.
 MIN_ROWS_PER_CHANNEL = 4
 # Share of the noise floor that is rounding from which it is worth a note, and from which it limits
@@ -144,7 +152,7 @@ def codes(excerpt: Excerpt) -> Iterator[Check]:
         f"{numbers(told_rows)}; {join_names(names)})"
     )
     values: dict[str, Any] = {
-        "capacity": capacity_of_cells(excerpt, rows, channels[columns]),
+        "capacity": _capacity_of_codes(excerpt, rows, channels[columns]),
         "rows": told_rows,
         "channels": names,
     }
@@ -173,6 +181,17 @@ def _equal_far_cells(x: Floats, distance: Floats) -> Floats:
     if not len(values) or counts.max() < MIN_EQUAL_FAR_CELLS:
         return np.zeros(x.shape, dtype=bool)
     return is_far & (x == values[np.argmax(counts)])
+
+
+def _capacity_of_codes(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+    """Return the capacity that is lost where codes take a part of the channels' variance.
+
+    Of many channels a few directions are looked at. A channel that is lost costs at most what one
+    of these holds on average.
+    """
+    n_directions = excerpt.residuals.a.shape[1]
+    share = sum_of_shares(excerpt, rows, columns) / n_directions
+    return excerpt.residuals.held_capacity * min(share, 1.0)
 
 
 def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
@@ -451,7 +470,7 @@ def _is_pile(values: Floats, size: int) -> bool:
     if middle - edge + step >= MAX_RATIO_OF_HALVES * (outer - middle + step):
         return False
     distance_from_middle = np.abs(values - values[0] - span / 2)
-    if np.mean(distance_from_middle < 0.4 * span) <= MIN_SHARE_INSIDE:
+    if np.mean(distance_from_middle < HALF_WIDTH_INSIDE * span) <= MIN_SHARE_INSIDE:
         return False
     zone = gaps[n - 1 - size - n_beside - n_inside : n - 1 - size]
     return bool(zone.max() < MAX_GAP_BESIDE_PILE * zone.sum())
@@ -467,7 +486,7 @@ def rounded(excerpt: Excerpt) -> Iterator[Check]:
     # rounding's. That of a sample is smaller (Marchenko and Pastur).
     in_steps = excerpt.x[:, channels] / steps[channels]
     variances = np.linalg.eigvalsh(np.cov(in_steps, rowvar=False))
-    floor = variances[variances > 1e-6].min(initial=np.inf)
+    floor = variances[variances > MIN_VARIANCE_IN_STEPS].min(initial=np.inf)
     floor /= (1 - np.sqrt(len(channels) / excerpt.n)) ** 2
     share = float(1 / 12 / floor)
     if share <= ROUNDING_OF_NOTE:
@@ -492,14 +511,15 @@ def _steps_of_converters(in_order: Floats) -> Floats:
     """Return the step of which all distances of a row of sorted values are multiples, or 0."""
     gaps = np.diff(in_order, axis=1)
     steps = np.zeros(len(gaps))
-    for k in np.flatnonzero(np.mean(gaps == 0, axis=1) > 0.01):
+    for k in np.flatnonzero(np.mean(gaps == 0, axis=1) > MIN_SHARE_OF_EQUAL_ON_STEPS):
         positive = gaps[k][gaps[k] > 0]
         if not len(positive):
             continue
         step = np.median(positive[positive < MAX_USUAL_STEPS * positive.min()])
         in_steps = positive / step
         n_levels = in_steps.sum()
-        is_whole = np.abs(in_steps - np.round(in_steps)) < 1e-3 * np.maximum(in_steps, 1)
+        distance = np.abs(in_steps - np.round(in_steps))
+        is_whole = distance < MAX_DISTANCE_FROM_STEPS * np.maximum(in_steps, 1)
         if MIN_LEVELS < n_levels < MAX_LEVELS and is_whole.all():
             steps[k] = step
     return steps
