@@ -66,6 +66,7 @@ def test_every_page_opens_offline_without_an_error_and_fits_a_telephone(kind, op
     assert page.evaluate("document.querySelectorAll('*').length") < 3000
 
 
+@pytest.mark.filterwarnings("ignore:intervals of capacities may be too short")
 def test_pointing_at_a_cell_shows_the_capacity_of_its_function(open_page):
     result = FULL()
     page = open_page(result)

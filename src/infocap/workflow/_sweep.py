@@ -237,8 +237,8 @@ def sweep(
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 1024, seed=1, progress=False)
     Sweep: 2 points (2 n_readouts), total 2.957 to 5.327
       1024 samples, 15 legendre functions of 2 inputs, method 'control-variate'
-      n_readouts=2: 2.9570 ± 0.0018 of 3
-      n_readouts=5: 5.327 ± 0.049 of 6
+      n_readouts=2: 2.9570 ± 0.0023 of 3
+      n_readouts=5: 5.327 ± 0.034 of 6
     """
     from tqdm.auto import tqdm
 
