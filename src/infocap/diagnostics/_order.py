@@ -377,7 +377,8 @@ def _power_at_all_lags(a: Floats, h: Floats) -> tuple[Integers, Floats]:
     n_common = n - np.abs(lags)
     enough = n_common >= max(MIN_COMMON_ROWS, n // 8)
     # The first rows overlap at positive lags, the last ones at negative lags.
-    squares = np.concatenate([np.zeros((1, a.shape[1])), np.cumsum(a**2, axis=0, dtype=float)])
+    squares = np.zeros((n + 1, a.shape[1]))
+    np.cumsum(a**2, axis=0, out=squares[1:])
     stops = np.where(lags >= 0, n_common, n)
     starts = np.where(lags >= 0, 0, n - n_common)
     energy = np.maximum(squares[stops] - squares[starts], np.finfo(float).tiny)

@@ -29,7 +29,12 @@ from ._fit import (
 )
 from ._groups import N_GROUPS
 from ._method import Estimate
-from ._second_pass import MAX_SUMS_BYTES, PassResults, run_second_pass
+from ._second_pass import (
+    MAX_SUMS_BYTES,
+    MIN_LARGE_EIGENVALUE,
+    PassResults,
+    run_second_pass,
+)
 from ._sequence import (
     CAPACITY_ROUNDING,
     estimate_sequence,
@@ -70,10 +75,9 @@ FRACTION_OF_UNREMOVED_BIAS = 0.5
 # which a few samples decide (`few_samples_decide`): there the change itself is not known.
 CLIPPED_POWER_FACTOR = 0.5
 CLIPPED_POWER_FACTOR_OF_FEW = 2.0
-# The largest eigenvalue of G that is not yet too large: in units of sqrt(rank / N) above 1; and the
-# least one that is.
+# The largest eigenvalue of G that is not too large, in units of sqrt(rank / N) above 1, if it is
+# above the one that needs no second look.
 MAX_EXCESS_OF_FINAL_EIGENVALUE = 6.0
-MIN_LARGE_EIGENVALUE = 1.5
 
 
 def control_variate(
