@@ -170,7 +170,8 @@ def score(
 
 def is_about_data(check: infocap.errors.Check) -> bool:
     """Whether a warning is a finding about the data or their order, and not about the estimate."""
-    return "cause" in check.found and check.found["cause"] not in ("few samples", "dependent")
+    cause = check.found.get("cause")
+    return cause is not None and cause not in ("few samples", "dependent", "large fourth moments")
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,18 @@ def test_a_pilot_that_rests_on_few_samples_is_foreseen_by_its_error_bar():
     assert expected.at(4096).typical > forecast_from(pilot).at(4096).typical
 
 
+def test_a_pilot_with_a_longer_error_bar_than_its_residuals_say_foresees_the_geometric_mean():
+    pilot = pilot_of(0.5)
+    by_formulas = replace(forecast_from(pilot), factor=1.0).at(256).typical
+    long_bar = replace(pilot, total_standard_error=9 * by_formulas)
+    assert forecast_from(long_bar).at(256).typical == pytest.approx(3 * by_formulas)
+    assert forecast_from(long_bar).at(4096).typical == pytest.approx(
+        3 * replace(forecast_from(pilot), factor=1.0).at(4096).typical
+    )
+    short_bar = replace(pilot, total_standard_error=by_formulas / 9)
+    assert forecast_from(short_bar).at(256).typical == pytest.approx(by_formulas)
+
+
 def test_the_range_about_a_pilot_is_half_to_one_and_a_half(tmp_path):
     pilot = pilot_of(0.5)
     expected = forecast_from(pilot).at(1024)

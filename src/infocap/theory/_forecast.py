@@ -3,7 +3,7 @@
 docs/howto/choose-n.md has the derivation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..basis import ProductBasis
 from ..designs import MAX_FOURTH_MOMENT_PER_SAMPLE
 from ..errors import DataError, ParameterError
 from ..estimators import DEFAULT_METHOD, N_STRETCHES
+from ..kernels import SMALLEST_DIVISOR, student_widening
 from ..result import CapacityResult
 from ..typing import Floats
 
@@ -33,13 +34,15 @@ PILOT_SAMPLES_PER_FUNCTION = 8
 PILOT_STRETCH_TO_MEMORY = 4
 # Where the largest E[y^4] exceeds this, few samples decide.
 LARGE_FOURTH_MOMENT = 100.0
-# The scatter exceeds that of normal residuals by at most this factor, which a device with noise
-# common to all its readouts needs. One with garbage among its shots may need more.
-MAX_SCATTER_RATIO = 3.3
+# The scatter exceeds that of normal residuals by at most this factor. Of the devices of
+# benchmarks/choosing.py only one with garbage among its shots needs more.
+MAX_SCATTER_RATIO = 2.8
 # A pilot's measured influence of single samples is up to twice too large, and that of normal
 # residuals up to five times too small, so most is given to the former: the power of its variance in
 # a geometric mean (chosen on ten devices of benchmarks/choosing.py).
 WEIGHT_OF_MEASURED_INFLUENCE = 0.75
+# A jackknife over stretches counts scatter that falls as 1 / N² twice.
+SECOND_ORDER_IN_JACKKNIFE = 2.0
 # The error lies between these multiples of the one that is foreseen from a pilot
 # (benchmarks/choosing.py).
 PILOT_RANGE = (0.5, 1.5)
@@ -115,6 +118,9 @@ class Forecast:
         S_N / K, how much single samples weigh: a typical number, or that of the pilot.
     is_from_pilot
         Whether the numbers are those of a pilot of the same device.
+    factor
+        By how much the error of this device is larger than the formulas say, according to the error
+        bar of its pilot.
 
     Examples
     --------
@@ -130,6 +136,7 @@ class Forecast:
     spectra: tuple[Spectrum, ...]
     leverage: float
     is_from_pilot: bool = False
+    factor: float = 1.0
 
     def at(self, n_samples: int) -> ExpectedError:
         """Return the expected error of the total.
@@ -149,13 +156,13 @@ class Forecast:
                 "constant; the error of the total cannot be foreseen there. Take more samples, or "
                 "lower the degree."
             )
-        errors = [scatter(n_samples, n_functions, spectrum) for spectrum in self.spectra]
-        bias = n_functions * self.unexplained / (n_samples - n_functions)
-        third_order = FRACTION_OF_UNREMOVED_BIAS * self.leverage / n_samples * bias
         if self.is_from_pilot:
-            typical = float(np.hypot(errors[0], third_order))
-            low, high = (factor * typical for factor in PILOT_RANGE)
+            typical = self.factor * self._error_by_formulas(n_samples)
+            low, high = (multiple * typical for multiple in PILOT_RANGE)
             return ExpectedError(n_samples, typical, low, high)
+        errors = [scatter(n_samples, n_functions, spectrum) for spectrum in self.spectra]
+        bias = self._bias(n_samples)
+        third_order = self._third_order(n_samples)
         most_third_order = third_order * MAX_LEVERAGE_PER_READOUT / TYPICAL_LEVERAGE_PER_READOUT
         typical_terms = [errors[0], TYPICAL_REMAINING_BIAS * bias, third_order]
         largest_terms = [
@@ -169,6 +176,20 @@ class Forecast:
             low=min(errors),
             high=float(np.linalg.norm(largest_terms)),
         )
+
+    def _bias(self, n_samples: int) -> float:
+        """Return the bias of the total before it is taken off."""
+        n_functions = len(self.basis)
+        return n_functions * self.unexplained / (n_samples - n_functions)
+
+    def _third_order(self, n_samples: int) -> float:
+        """Return what typically remains of the bias."""
+        return FRACTION_OF_UNREMOVED_BIAS * self.leverage / n_samples * self._bias(n_samples)
+
+    def _error_by_formulas(self, n_samples: int) -> float:
+        """Return the error of a typical device, or of that of the pilot."""
+        error = scatter(n_samples, len(self.basis), self.spectra[0])
+        return float(np.hypot(error, self._third_order(n_samples)))
 
     def samples_needed(self, error: float) -> int:
         """Return the smallest power of two that is enough samples.
@@ -325,8 +346,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
 
     The residuals of the pilot's fit say how large sum(v²) and sum(v² - v⁴) are, and how much single
     samples change the total; for a sequence, in which neighbours are not independent, its error bar
-    says the latter. Of a result from a table or a page, which hold no residuals, the error bar is
-    taken apart as that of a typical device.
+    says the latter. Where the pilot's error bar is longer than what follows from these, the
+    geometric mean of both is foreseen. Of a result from a table or a page, which hold no residuals,
+    the error bar is taken apart as that of a typical device.
 
     Parameters
     ----------
@@ -369,7 +391,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     leverage = 0.0
     if pilot.leverage_ratio is not None:
         leverage = pilot.leverage_ratio * pilot.n_samples
-    return Forecast(
+    by_formulas = Forecast(
         pilot.basis,
         pilot.rank,
         unexplained=float(v.sum()),
@@ -377,6 +399,12 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
         leverage=leverage,
         is_from_pilot=True,
     )
+    if pilot.influence_variance is None:
+        return by_formulas
+    # The error bar also counts what the choice of the fit adds, which is much where functions
+    # beyond the basis are the larger part of what is unexplained; there it is somewhat long.
+    excess = error / max(by_formulas._error_by_formulas(pilot.n_samples), SMALLEST_DIVISOR)
+    return replace(by_formulas, factor=max(excess, 1.0) ** 0.5)
 
 
 def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Spectrum:
@@ -393,7 +421,9 @@ def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Sp
         # Neighbours in a sequence are not independent. Its error bar, from stretches, says what
         # they share.
         second_order = scatter(n_samples, len(pilot.basis), Spectrum(sum_of_squares, 0.0))
-        first_order = n_samples * max(error**2 - second_order**2, 0.0)
+        jackknife_variance = (error / student_widening(N_STRETCHES)) ** 2
+        excess = jackknife_variance - SECOND_ORDER_IN_JACKKNIFE * second_order**2
+        first_order = n_samples * max(excess, 0.0)
     elif rests_on_few_samples:
         # They are too few for the variance of their influence to be known. The error bar is long
         # enough for them.
