@@ -1,5 +1,7 @@
 """Systems with memory: what they compute, how fast they forget, and how much a linear one remembers."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
-from infocap.errors import DataError, ParameterError
+from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.systems import DelayLine, DelayReservoir, EchoState, check_fading
 from infocap.theory import linear_memory
 
@@ -189,13 +191,70 @@ def network(nodes, inputs, radius=0.9, seed=0):
     return a * radius / np.abs(np.linalg.eigvals(a)).max(), generator.normal(size=(nodes, inputs))
 
 
-def test_without_noise_a_linear_network_remembers_as_much_as_it_has_nodes():
-    for nodes, radius in ((20, 0.9), (50, 0.98)):
-        a, b = network(nodes, 2, radius)
-        memory = linear_memory(a, b, max_delay=3000)
-        assert memory.shape == (3001, 2)
-        assert memory.sum() == pytest.approx(nodes, abs=1e-6)
-        assert memory.max() < 1 + 1e-9
+@pytest.mark.parametrize("inputs", [1, 2])
+@pytest.mark.parametrize(("nodes", "radius"), [(20, 0.9), (40, 0.5), (100, 0.5), (200, 0.9)])
+def test_without_noise_a_linear_network_remembers_as_much_as_it_has_nodes(nodes, radius, inputs):
+    a, b = network(nodes, inputs, radius)
+    memory = linear_memory(a, b, max_delay=3000)
+    assert memory.shape == (3001, inputs)
+    assert memory.sum() == pytest.approx(nodes, abs=1e-9)
+    assert memory.max() < 1 + 1e-9
+
+
+def solve_exactly(matrix, vector):
+    """The solution of a linear system of fractions, by Gauss and Jordan."""
+    n = len(vector)
+    rows = [[*row, value] for row, value in zip(matrix, vector, strict=True)]
+    for i in range(n):
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for j in set(range(n)) - {i}:
+            factor = rows[j][i]
+            rows[j] = [left - factor * right for left, right in zip(rows[j], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+@pytest.mark.parametrize(("inputs", "unit"), [(1, 2**-8), (3, 2**-17)])
+def test_directions_far_below_rounding_count_as_in_arithmetic_without_rounding(inputs, unit):
+    nodes = 9
+    generator = np.random.default_rng(1)
+    a = unit * generator.integers(-6, 7, (nodes, nodes))
+    b = 1.0 * generator.integers(-6, 7, (nodes, inputs))
+    memory = linear_memory(a, b, max_delay=8)
+
+    exact_a = np.vectorize(Fraction, otypes=[object])(a)
+    response = np.vectorize(Fraction, otypes=[object])(b)
+    responses = []
+    for _ in range(25):  # Later ones are below 1e-40.
+        responses.append(response)
+        response = exact_a @ response
+    covariance = sum(response @ response.T for response in responses)
+    weakest, *_, strongest = np.linalg.eigvalsh(covariance.astype(float))
+    assert abs(weakest) < 1e-15 * strongest  # so that rounding hides it
+    for delay in range(9):
+        for j in range(inputs):
+            c = responses[delay][:, j]
+            expected = float(c @ np.array(solve_exactly(covariance, c), dtype=object))
+            assert memory[delay, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_nodes_that_no_input_reaches_do_not_remember():
+    with pytest.warns(DataWarning, match="reach 1 of 2 independent directions"):
+        memory = linear_memory(np.diag([0.5, 0.5]), [1.0, 1.0], max_delay=100)
+    assert_allclose(memory[:, 0], 0.75 * 0.25 ** np.arange(101), atol=1e-12)
+
+
+def test_repeated_eigenvalues_are_no_difficulty():
+    leaky_chain = 0.5 * np.eye(40) + 0.4 * np.eye(40, k=-1)
+    assert linear_memory(leaky_chain, np.eye(40)[0], max_delay=2000).sum() == pytest.approx(40)
+    two_lines = np.kron(np.eye(2), np.eye(20, k=-1))
+    memory = linear_memory(two_lines, np.eye(40)[[0, 20]].T, max_delay=30)
+    assert_allclose(memory, np.repeat(np.arange(31) < 20, 2).reshape(31, 2), atol=1e-12)
+
+
+def test_noise_that_rounding_hides_is_told():
+    a, b = network(60, 1, 0.5)
+    with pytest.warns(DataWarning, match="noise=1e-25` is so small that directions"):
+        linear_memory(a, b, noise=1e-25)
 
 
 def test_with_noise_the_memory_is_that_of_the_lyapunov_equation():

@@ -5,11 +5,11 @@ from ._bound import Bound, efficiency_bound
 from ._exact import (
     RandomMixture,
     finite_sample_bias,
-    linear_memory,
     noisy_capacities,
     random_mixture,
 )
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
+from ._linear_memory import linear_memory
 
 # isort: split
 # For other rooms of infocap, no part of the public interface.

@@ -1,11 +1,11 @@
-"""Exact capacities: formulas for noise, finite samples and linear memory, and test systems."""
+"""Exact capacities: formulas for noise and for finite samples, and test systems."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._validation import require_number, require_positive, require_whole_number
+from .._validation import require_number, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import RANK_TOLERANCE, SMALLEST_DIVISOR
@@ -249,114 +249,6 @@ def random_mixture(
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
     weights = generator.standard_normal((n_readouts, n_active))
     return RandomMixture(basis, active, weights, noise)
-
-
-def linear_memory(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    noise: float | ArrayLike = 0.0,
-    state_noise: float = 0.0,
-    max_delay: int = 100,
-    variance: float = 1.0,
-) -> Floats:
-    """Return the exact linear memory, (delays, inputs), of a network x[t] = a x[t-1] + b u[t].
-
-    These are its capacities for the inputs u_j[t - delay].
-
-    A linear network with independent inputs of mean zero holds these functions and no others. The
-    covariance P of its state solves a Lyapunov equation::
-
-        P = a P a' + variance b b' + state_noise² I
-
-    Only roots R of it, P = R R', are summed, so that directions that are 1e-15 times weaker than
-    others still count, as they do without noise.
-
-    Parameters
-    ----------
-    a, b
-        Recurrent weights (nodes, nodes), of spectral radius below 1, and input weights (nodes,) or
-        (nodes, inputs).
-    noise
-        Standard deviation of the noise on the readouts: one number, or one per node.
-    state_noise
-        Standard deviation of the noise that enters every node at every step.
-    max_delay
-        The longest delay.
-    variance
-        The variance of the inputs: 1 for standard normal inputs, 1/3 for inputs uniform on [-1, 1].
-
-    Returns
-    -------
-    Floats
-        The capacity of every delay and input, (delays, inputs), from delay 0 on.
-
-    Examples
-    --------
-    One leaky integrator, of which (1 - a²) a^(2 delay) is known:
-
-    >>> linear_memory([[0.5]], [1.0], max_delay=2)[:, 0]
-    array([0.75    , 0.1875  , 0.046875])
-    """
-    a = np.asarray(a, dtype=float)
-    b = np.asarray(b, dtype=float)
-    if b.ndim == 1:
-        b = b[:, None]
-    _refuse_impossible_network(a, b)
-    n_nodes = len(a)
-    n_inputs = b.shape[1]
-    readout_noise: Any = np.asarray(noise, dtype=float)
-    fits = readout_noise.shape in ((), (1,), (n_nodes,))
-    if not fits or not np.all(readout_noise >= 0):
-        raise ParameterError(
-            f"`noise={noise!r}` must be 0 or more: one number, or one for each of {n_nodes} nodes."
-        )
-    noise_of_states = require_number("state_noise", state_noise, 0.0) * np.eye(n_nodes)
-
-    # What the state holds of the inputs at each delay, of all later delays together, and of the
-    # noise.
-    of_delays = [np.sqrt(require_positive("variance", variance)) * b]
-    for _ in range(require_whole_number("max_delay", max_delay, 0)):
-        of_delays.append(a @ of_delays[-1])
-    of_longer_delays = _summed_over_steps(a, a @ of_delays[-1])
-    of_state_noise = _summed_over_steps(a, noise_of_states)
-    of_readout_noise = np.diag(np.broadcast_to(readout_noise, n_nodes))
-    columns = [*of_delays, of_longer_delays, of_state_noise, of_readout_noise]
-    orthonormal = _orthonormal_columns(np.hstack(columns).T)
-    n_functions = n_inputs * len(of_delays)
-    return np.sum(orthonormal[:n_functions] ** 2, axis=1).reshape(len(of_delays), n_inputs)
-
-
-def _refuse_impossible_network(a: Floats, b: Floats) -> None:
-    """Refuse weights that are no network, or a network whose memory does not fade."""
-    is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
-    if not is_square or b.ndim != 2 or len(b) != len(a):
-        raise DataError(
-            f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
-        )
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise DataError("a or b has NaN or infinite weights; give finite numbers.")
-    radius = float(np.abs(np.linalg.eigvals(a)).max())
-    if radius >= 1:
-        raise ParameterError(
-            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below "
-            "1."
-        )
-
-
-def _summed_over_steps(a: Floats, entering: Floats) -> Floats:
-    """Return a root R of the sum R R' of a^k E E' a'^k over all k.
-
-    E (nodes, inputs) is what enters the network at every step.
-    """
-    root = entering
-    power = a
-    while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
-        of_twice_as_many_steps = np.hstack([root, power @ root])
-        triangle: Floats = np.linalg.qr(of_twice_as_many_steps.T, mode="r")  # type: ignore[assignment]
-        root = triangle.T
-        power = power @ power
-    return root
 
 
 def _orthonormal_columns(x: Floats) -> Floats:

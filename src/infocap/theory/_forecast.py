@@ -127,7 +127,7 @@ class Forecast:
     >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
     >>> expected = forecast(basis, 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
-    [8192, 8192, 32768]
+    [8192, 8192, 16384]
     """
 
     basis: ProductBasis
@@ -366,7 +366,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> pilot = infocap.probe(system, basis, 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)
-    2048
+    4096
     """
     require_type("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error = pilot.total_standard_error
