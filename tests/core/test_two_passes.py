@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.stats
 from numpy.testing import assert_allclose
 
 import infocap
@@ -173,20 +172,17 @@ class TestOrderOfInputs:
         assert abs(np.mean(np.diff(groups.of_row) == 0) - 1 / 16) < 5 * np.sqrt(1 / 16 / n)
 
 
-@pytest.mark.parametrize("design", ["sobol", "halton"])
-def test_single_nets_are_known_in_nearly_all_cases(design):
-    known = []
-    for seed in range(20):
-        net = infocap.draw(BASIS, 512, design=design, seed=seed, blocks=1)
-        order = find_input_order(Samples.of(net, np.tanh(net), BASIS), Engine())
-        known.append(order.is_single_net)
-    assert np.sum(known) >= 18
-
-
-def test_a_net_in_its_own_order_is_known():
-    points = scipy.stats.qmc.Sobol(2, rng=1).random(1024)
-    order, _ = order_and_groups(BASIS, 2 * points - 1)
-    assert order.is_single_net
+@pytest.mark.parametrize("design", ["sobol", "lhs"])
+@pytest.mark.parametrize("seed", range(5))
+def test_single_nets_are_known_in_any_order(design, seed):
+    net = infocap.draw(BASIS, 64, design=design, seed=seed, blocks=1)
+    for u in (net, net[np.argsort(net[:, 0])]):
+        order = find_input_order(Samples.of(u, np.tanh(u), BASIS), Engine())
+        assert order.is_single_net
+    blocks = infocap.draw(BASIS, 64, design=design, seed=seed, blocks=2)
+    for u in (blocks, infocap.draw(BASIS, 64, design="random", seed=seed)):
+        order = find_input_order(Samples.of(u, np.tanh(u), BASIS), Engine())
+        assert not order.is_single_net
 
 
 def test_equal_inputs_have_equal_fingerprints_however_rows_are_shared_out():
@@ -474,12 +470,12 @@ class TestWarnings:
         assert_silent("E[y^4]", u, saturating(u), HERMITE, sample_weight=weights)
 
     def test_a_single_net_gets_a_note(self):
-        net = infocap.draw(BASIS, 512, seed=1, blocks=1)
+        net = infocap.draw(BASIS, 128, seed=1, blocks=1)
         words = "a single low-discrepancy design"
         result = infocap.estimate(net, DEVICE(net, seed=1), BASIS)
         assert [words in check for check in result.notes] == [True]
-        assert not result.warnings
-        for u in (infocap.draw(BASIS, 512, seed=1), random_points(512)):
+        longer = infocap.draw(BASIS, 512, seed=1, blocks=1)  # many samples per function
+        for u in (infocap.draw(BASIS, 128, seed=1), random_points(128), longer):
             assert_silent(words, u, DEVICE(u, seed=1))
         in_the_span = infocap.theory.random_mixture(BASIS, n_active=10, n_readouts=5, seed=1)
         assert_silent(words, net, in_the_span(net))  # nothing is left to be averaged

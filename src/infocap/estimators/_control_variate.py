@@ -27,7 +27,7 @@ from ._fit import (
     fit_readouts,
     max_controls,
 )
-from ._groups import N_GROUPS
+from ._groups import MAX_SAMPLES_PER_FUNCTION_OF_NET, N_GROUPS
 from ._method import Estimate
 from ._second_pass import (
     MAX_SUMS_BYTES,
@@ -366,8 +366,9 @@ def _single_net(evidence: Evidence, error: float) -> Iterator[Check]:
         yield Check(
             "the inputs are spread evenly as a whole and not in several blocks (a single "
             "low-discrepancy design): functions of higher degree than the basis can look like "
-            "functions of the basis there, so with fewer than 5 samples per function the total may "
-            "be too high by half its error bar.",
+            "functions of the basis there, and with fewer than "
+            f"{MAX_SAMPLES_PER_FUNCTION_OF_NET} samples per function the total may be too high by "
+            "half its error bar.",
             kind="note",
         )
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from .._arrays import to_numpy
-from ..basis import ProductBasis, lowest_degrees
+from ..basis import DiscreteFamily, ProductBasis, lowest_degrees
 from ..kernels import SMALLEST_DIVISOR, AddableSums
 from ..samples import Engine, Samples
 from ..typing import Floats, Integers
@@ -37,12 +37,8 @@ PARTS_PER_GROUP = 2
 # above which the rows are sorted by the inputs. Independent samples scatter by 0.94 ± 0.34 and
 # exceed 3 in one of 40,000 cases; rows sorted by an input scatter by the samples in a group.
 MAX_SCATTER_OF_UNSORTED = 3.0
-# Mean square of a sum over many rows, relative to independent samples, below which these rows are
-# spread evenly: Sobol and Halton points stay below 0.1, independent ones scatter around 1 by 0.3.
-MAX_POWER_OF_EVEN = 0.3
-# The same for the rows up to one place, below which a block ends there: up to 0.07 in designs of 2
-# to 8 blocks. A single net of two or five uniform inputs stays above it at all 31 places in 98 %.
-MAX_POWER_AT_BLOCK_END = 0.1
+# Samples per function from which on it does not matter whether the inputs are a single net.
+MAX_SAMPLES_PER_FUNCTION_OF_NET = 5
 
 # Rows, at equal distances, whose inputs make up the fingerprint of a data set.
 N_FINGERPRINT_ROWS = 16_384
@@ -75,7 +71,9 @@ class InputOrder:
     """What the inputs tell about the order of the rows."""
 
     is_sorted: bool  # by the inputs, so that a stretch of rows is no fair sample of them
-    is_single_net: bool  # the rows are one low-discrepancy design, not several blocks
+    # The rows are one Sobol net or Latin hypercube, not several blocks. False from
+    # `MAX_SAMPLES_PER_FUNCTION_OF_NET` on.
+    is_single_net: bool
     fingerprint: str  # the same for the same inputs in the same order
 
 
@@ -124,20 +122,44 @@ def find_input_order(samples: Samples, engine: Engine) -> InputOrder:
     n_parts = min(PARTS_PER_GROUP * count_groups(samples), n)
     low_functions = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
     sum_parts = partial(
-        _sum_parts, edges=n * np.arange(n_parts + 1) // n_parts, low_functions=low_functions
+        _sum_parts,
+        edges=n * np.arange(n_parts + 1) // n_parts,
+        low_functions=low_functions,
+        cells=_cells_of_a_net(samples),
     )
     sums: _InputSums = engine.fold(samples, sum_parts)
     fingerprint = f"{n}-{int(sums.hashes[0]):016x}"
+    is_single_net = len(sums.rows_in_cells) > 0 and bool(np.all(sums.rows_in_cells == 1))
     if len(low_functions) < 2:  # the constant alone tells nothing
-        return InputOrder(is_sorted=False, is_single_net=False, fingerprint=fingerprint)
+        return InputOrder(is_sorted=False, is_single_net=is_single_net, fingerprint=fingerprint)
     power = np.maximum(sums.squares[:, 1:].sum(axis=0), SMALLEST_DIVISOR)
     relative_sums = sums.values[:, 1:] / np.sqrt(power)
-    is_sorted = _is_sorted(relative_sums)
-    # All designs are even in functions of one input, most of all in those without large values.
-    of_one_input = low_functions.interactions[1:] == 1
-    weights = of_one_input / low_functions.fourth_moments[1:]
-    is_single_net = not is_sorted and _is_single_net(relative_sums, weights)
-    return InputOrder(is_sorted, is_single_net, fingerprint)
+    return InputOrder(_is_sorted(relative_sums), is_single_net, fingerprint)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """N cells of equal probability along an input. A net of N points has one point in each."""
+
+    input_number: int
+    inner_edges: Floats  # (N - 1,)
+
+
+def _cells_of_a_net(samples: Samples) -> list[_Cells]:
+    """Return the cells of all continuous inputs, which tell whether the inputs are a single net.
+
+    None are returned where that does not matter.
+    """
+    n = samples.n_samples
+    is_weighted = samples.sqrt_sample_weight is not None
+    if is_weighted or n >= MAX_SAMPLES_PER_FUNCTION_OF_NET * len(samples.basis):
+        return []
+    probabilities = np.arange(1, n) / n
+    cells = []
+    for number, family in enumerate(samples.basis.families):
+        if not isinstance(family, DiscreteFamily):
+            cells.append(_Cells(number, family.quantile(probabilities)))
+    return cells
 
 
 def _is_sorted(relative_sums: Floats) -> bool:
@@ -151,23 +173,6 @@ def _is_sorted(relative_sums: Floats) -> bool:
     return float(np.max(np.sum(deviations**2, axis=0))) > MAX_SCATTER_OF_UNSORTED
 
 
-def _is_single_net(relative_sums: Floats, weights: Floats) -> bool:
-    """Whether rows are spread evenly as a whole, and are not several blocks one after the other.
-
-    The running sum over the rows returns to zero wherever a block ends. That of a net in random
-    order does so at the last row alone, and that of a net in its own order at the end of every
-    part. The weights of the functions, (functions,), are for the search for such places.
-    """
-    if float(np.mean(relative_sums.sum(axis=0) ** 2)) >= MAX_POWER_OF_EVEN:
-        return False
-    running = np.cumsum(relative_sums, axis=0)
-    fraction = np.arange(1, len(running)) / len(running)
-    # The running sum of independent samples whose total is known scatters as a Brownian bridge.
-    bridge = running[:-1] - fraction[:, None] * running[-1]
-    power = bridge**2 @ weights / weights.sum() / (fraction * (1 - fraction))
-    return bool(power.max() < MAX_POWER_OF_EVEN or power.min() > MAX_POWER_AT_BLOCK_END)
-
-
 @dataclass(frozen=True, eq=False)
 class _InputSums(AddableSums):
     """Sums of low functions over parts of the rows, and the sum of hashes of inputs."""
@@ -175,10 +180,17 @@ class _InputSums(AddableSums):
     values: Floats  # of w y, with the weights w of samples, (parts, functions)
     squares: Floats  # of w² y², (parts, functions)
     hashes: Integers  # modulo 2^64, (1,)
+    rows_in_cells: Integers  # how many rows lie in each cell of each input, (all cells,)
 
 
 def _sum_parts(
-    samples: Samples, start: int, stop: int, *, edges: Integers, low_functions: ProductBasis
+    samples: Samples,
+    start: int,
+    stop: int,
+    *,
+    edges: Integers,
+    low_functions: ProductBasis,
+    cells: list[_Cells],
 ) -> _InputSums:
     """Return the sums over some rows, by the part of the data set that they are in."""
     u = samples.inputs(start, stop)
@@ -195,7 +207,18 @@ def _sum_parts(
         part_of_squares = None if squared_weights is None else squared_weights[rows]
         values[part] = low_functions.sum_over_samples(u[rows, :], part_of_weights)
         squares[part] = low_functions.sum_over_samples(u[rows, :], part_of_squares, power=2)
-    return _InputSums(values, squares, _sum_of_hashes(u, samples.first_row + start, edges[-1]))
+    hashes = _sum_of_hashes(u, samples.first_row + start, edges[-1])
+    return _InputSums(values, squares, hashes, _rows_in_cells(u, cells))
+
+
+def _rows_in_cells(u: Floats, cells: list[_Cells]) -> Integers:
+    """Return how many rows lie in each cell of each input, (all cells,)."""
+    counts = [np.zeros(0, dtype=np.int64)]
+    for of_input in cells:
+        column = to_numpy(u[:, of_input.input_number])
+        cell_of_row = np.searchsorted(of_input.inner_edges, column)
+        counts.append(np.bincount(cell_of_row, minlength=len(of_input.inner_edges) + 1))
+    return np.concatenate(counts)
 
 
 def _sum_of_hashes(u: Floats, first_row: int, n_samples: int) -> Integers:
