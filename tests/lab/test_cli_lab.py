@@ -57,7 +57,7 @@ def lab(tmp_path, monkeypatch):
 def infocap_command(*arguments, **environment):
     """The command in a process of its own."""
     source = str(Path(infocap.__file__).parents[1])
-    program = [sys.executable, "-P", "-c", "from infocap.lab.cli import run; run()"]
+    program = [sys.executable, "-P", "-m", "infocap"]
     return subprocess.run(
         [*program, *map(str, arguments)],
         capture_output=True,
