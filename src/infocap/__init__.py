@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from .basis import DelayedBasis, ProductBasis, delayed_basis, inputs, product_basis
     from .designs import draw, draw_weighted
     from .lab import read
-    from .recording import Recording
+    from .recording import Recording, find_steps, fold_trace
     from .result import CapacityResult, load_result
     from .workflow import calibrate, compare, convergence, diagnose, estimate, explore, probe, sweep
 
 __all__ = [
     "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis",
     "calibrate", "compare", "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension",
-    "draw", "draw_weighted", "errors", "estimate", "estimators", "explore", "inputs", "lab",
-    "load_result", "photonics", "plot", "probe", "product_basis", "read", "report", "sweep",
-    "systems", "tasks", "theory",
+    "draw", "draw_weighted", "errors", "estimate", "estimators", "explore", "find_steps",
+    "fold_trace", "inputs", "lab", "load_result", "photonics", "plot", "probe", "product_basis",
+    "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 # The modules of which a user may write `infocap.basis` after `import infocap`.
@@ -48,7 +48,7 @@ _ORIGINS = {
     "basis": ("DelayedBasis", "ProductBasis", "delayed_basis", "inputs", "product_basis"),
     "designs": ("draw", "draw_weighted"),
     "lab": ("read",),
-    "recording": ("Recording",),
+    "recording": ("Recording", "find_steps", "fold_trace"),
     "result": ("CapacityResult", "load_result"),
     "workflow": (
         "calibrate", "compare", "convergence", "diagnose", "estimate", "explore", "probe", "sweep",

@@ -1,6 +1,7 @@
 """A measured or simulated data set, with all that must not be separated from it."""
 
 from ._recording import Recording
+from ._trace import find_steps, fold_trace
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
@@ -19,5 +20,7 @@ from ._save import RECORDING_FORMAT as RECORDING_FORMAT
 from ._save import UNIT_FIELDS as UNIT_FIELDS
 from ._save import WRITERS as WRITERS
 from ._save import to_json as to_json
+from ._trace import fold_recording as fold_recording
+from ._trace import recording_of_trace as recording_of_trace
 
-__all__ = ["Recording"]
+__all__ = ["Recording", "find_steps", "fold_trace"]

@@ -9,28 +9,37 @@ anything that is a sum over rows. The other names serve readers of files and che
 from ._domain import check_domain, suggest_domain
 from ._engine import Engine
 from ._executors import choose_executor, count_task_slots, plain_executor
+from ._holds import Hold, find_hold
 from ._rows import cut_into_blocks, rows_per_block
 from ._runs import JoinedRows, is_of_several_runs
 from ._samples import MAX_RELATIVE_RANGE_OF_CONSTANT, Samples
 from ._scan import ColumnStatistics, omit_missing_rows, scan_columns
 from ._sources import Hdf5Rows, LabelledRows
 from ._table import Table
+from ._trace import FoldedTrace, TraceSteps, as_columns, fold, hold_of_rows
 from ._values_per_row import density_ratios
 
 __all__ = [
     "MAX_RELATIVE_RANGE_OF_CONSTANT",
     "ColumnStatistics",
     "Engine",
+    "FoldedTrace",
     "Hdf5Rows",
+    "Hold",
     "JoinedRows",
     "LabelledRows",
     "Samples",
     "Table",
+    "TraceSteps",
+    "as_columns",
     "check_domain",
     "choose_executor",
     "count_task_slots",
     "cut_into_blocks",
     "density_ratios",
+    "find_hold",
+    "fold",
+    "hold_of_rows",
     "is_of_several_runs",
     "omit_missing_rows",
     "plain_executor",

@@ -96,6 +96,65 @@ class LabelledRows:
         return self.source[rows]
 
 
+class FoldedRows:
+    """Rows of which each is several rows of a source, one after the other; nothing is read ahead.
+
+    Parameters
+    ----------
+    source
+        Anything with a shape and slices of rows.
+    rows_per_step
+        Rows of the source in one row.
+    offset
+        Rows of the source before the first of them.
+    n_steps
+        Number of rows.
+    """
+
+    def __init__(self, source: Any, rows_per_step: int, offset: int, n_steps: int) -> None:
+        self.source = read_in_place(source)
+        self.rows_per_step = rows_per_step
+        self.offset = offset
+        n_channels = int(np.prod(source.shape[1:]))
+        self.shape = (n_steps, rows_per_step * n_channels)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the source's numbers; None where it does not tell."""
+        return getattr(self.source, "dtype", None)
+
+    @property
+    def chunks(self) -> Any:
+        """Shape of the file's chunks in these rows; None where the source has none."""
+        chunks = getattr(self.source, "chunks", None)
+        if not chunks:
+            return None
+        rows_of_chunk = chunks[0]
+        if isinstance(rows_of_chunk, tuple | list):
+            rows_of_chunk = max(rows_of_chunk)
+        return (-(-int(rows_of_chunk) // self.rows_per_step), self.shape[1])
+
+    def __getitem__(self, rows: slice) -> Any:
+        start, stop, _ = rows.indices(self.shape[0])
+        stop = max(stop, start)
+        first = self.offset + start * self.rows_per_step
+        last = self.offset + stop * self.rows_per_step
+        block = self.source[first:last]
+        if not isinstance(block, np.ma.MaskedArray):
+            block = np.asarray(block)
+        return block.reshape(stop - start, self.shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self[:], dtype=dtype)
+
+    def over(self, source: Any) -> FoldedRows:
+        """Return the same rows of another form of the source."""
+        return FoldedRows(source, self.rows_per_step, self.offset, self.shape[0])
+
+
 def read_in_place(source: Any) -> Any:
     """Return the form of a source that is read: memory maps as files, labels taken off."""
     if isinstance(source, LabelledRows):
@@ -117,6 +176,9 @@ def sent_as_name(source: Any) -> Any | None:
     """
     if isinstance(source, FileRows | Hdf5Rows | DaskRows) or hasattr(source, "sent_by_name"):
         return source
+    if isinstance(source, FoldedRows):
+        named = sent_as_name(source.source)
+        return None if named is None else source.over(named)
     library = type(source).__module__.split(".")[0]
     if library == "h5py":
         return _as_hdf5_rows(source)

@@ -21,7 +21,8 @@ from ..diagnostics import (
 from ..errors import Check, DataError, DataWarning, ParameterError
 from ..estimators import find_mistakes
 from ..kernels import SMALLEST_DIVISOR
-from ..recording import Recording
+from ..recording import Recording, fold_recording, recording_of_trace
+from ..samples import TraceSteps, fold
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
 from ._from_arrays import EstimateOptions
@@ -117,7 +118,13 @@ class Diagnosis:
 
 @answers_unknown_parameters
 def diagnose(
-    u: ArrayLike | Recording, x: ArrayLike | None = None, basis: ProductBasis | None = None
+    u: ArrayLike | Recording,
+    x: ArrayLike | None = None,
+    basis: ProductBasis | None = None,
+    *,
+    rows_per_step: int | None = None,
+    offset: int = 0,
+    mask: ArrayLike | None = None,
 ) -> Diagnosis:
     """Look at a data set before any estimation, by the same checks that `estimate` runs.
 
@@ -128,6 +135,8 @@ def diagnose(
     basis
         It tells how the inputs are distributed; by default that of the plan, else uniform over a
         common interval.
+    rows_per_step, offset, mask
+        How the rows of a time-multiplexed trace are steps, as for `estimate`.
 
     Returns
     -------
@@ -146,8 +155,11 @@ def diagnose(
     >>> infocap.diagnose(found.repaired()).checks
     ()
     """
+    steps = TraceSteps.wanted(rows_per_step, offset, mask)
     if isinstance(u, Recording):
-        recording = u
+        recording = u if steps is None else fold_recording(u, steps)
+    elif x is not None and steps is not None:
+        recording = recording_of_trace(fold(u, x, steps))
     elif x is not None:
         recording = Recording(np.asarray(u), np.asarray(x), np.arange(len(x)))
     else:

@@ -10,11 +10,12 @@ from ..basis import DiscreteFamily, ProductBasis
 from ..designs import WEIGHTED_SHARE, draw, draw_weighted
 from ..errors import ParameterError
 from ..estimators import DEFAULT_METHOD, Estimator, find_method
-from ..recording import Recording
+from ..recording import Recording, fold_recording
 from ..result import CapacityResult
+from ..samples import TraceSteps
 from ..systems import measure
 from ..typing import ArrayLike, System
-from ._from_arrays import EstimateOptions, estimate_arrays
+from ._from_arrays import EstimateOptions, estimate_arrays, estimate_trace
 from ._from_recording import estimate_recording
 from ._provenance import with_provenance
 
@@ -35,6 +36,9 @@ def estimate(
     sample_weight: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
     washout: int | None = None,
+    rows_per_step: int | None = None,
+    offset: int = 0,
+    mask: ArrayLike | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
@@ -83,6 +87,10 @@ def estimate(
         Time steps at the beginning of every run of a sequence whose readouts are not used, because
         the device still remembers the state that it started from; the largest delay by default, and
         never less.
+    rows_per_step, offset, mask
+        Of a time-multiplexed trace, in which each input is held while virtual nodes are read out
+        one after the other: for how many rows, the rows before the first step, and the factors by
+        which recorded inputs were multiplied within each step. See `fold_trace`.
     memory_limit
         How much memory the work may use (what is in memory already is not counted): ``"1GB"``,
         ``"512MiB"`` or bytes. What lies on disk is then read in blocks that fit; a job that cannot
@@ -120,17 +128,21 @@ def estimate(
         memory_limit=memory_limit,
         executor=executor,
     )
+    steps = TraceSteps.wanted(rows_per_step, offset, mask)
     if isinstance(u, Recording):
         if x is not None:
             raise ParameterError(
                 "a Recording holds its readouts; give the basis by name, "
                 "estimate(recording, basis=basis)."
             )
-        return estimate_recording(u, basis, options)
+        recording = u if steps is None else fold_recording(u, steps)
+        return estimate_recording(recording, basis, options)
     if x is None:
         raise ParameterError(
             "`x=None`: give inputs and readouts, estimate(u, x, basis), or one Recording."
         )
+    if steps is not None:
+        return estimate_trace(u, x, basis, options, steps)
     return estimate_arrays(u, x, basis, options)
 
 

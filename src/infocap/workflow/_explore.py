@@ -40,7 +40,7 @@ from ..kernels import (
     squared_mean_from_stretches,
 )
 from ..result import CapacityResult
-from ..samples import Samples, is_of_several_runs
+from ..samples import Samples, TraceSteps, fold, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 
@@ -154,6 +154,9 @@ def explore(
     false_discovery_rate: float = 0.02,
     repeats: ArrayLike | None = None,
     complex_as: str | None = None,
+    rows_per_step: int | None = None,
+    offset: int = 0,
+    mask: ArrayLike | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> Exploration:
@@ -183,7 +186,7 @@ def explore(
     repeats
         The readouts of the same input sequence played a second time; they tell how much noise
         allows to be found.
-    complex_as, memory_limit, executor
+    complex_as, rows_per_step, offset, mask, memory_limit, executor
         Those of `estimate`.
 
     Returns
@@ -204,6 +207,14 @@ def explore(
     rate = require_probability("false_discovery_rate", false_discovery_rate)
     max_degree = require_whole_number("max_degree", max_degree, 1)
     most_tested = require_whole_number("most_tested", most_tested, 100)
+    steps = TraceSteps.wanted(rows_per_step, offset, mask)
+    notes: list[Check] = []
+    if steps is not None:
+        folded = fold(u, x, steps, repeats=repeats)
+        u = folded.u
+        x = folded.labelled_x
+        repeats = folded.repeats
+        notes.append(folded.note)
     runs = list(zip(u, x, strict=False)) if is_of_several_runs(x) else [(u, x)]
     if washout is None:
         shortest_run = min(np.shape(readouts)[0] for _, readouts in runs)
@@ -251,7 +262,7 @@ def explore(
     result = replace(
         result,
         capacity=result.capacity * confirmed,
-        checks=tuple(checks),
+        checks=(*checks, *notes),
         metadata=result.metadata | {"explored": explored},
     )
     return Exploration(

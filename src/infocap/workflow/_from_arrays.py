@@ -18,9 +18,13 @@ from ..estimators import (
     gather_evidence,
 )
 from ..result import CapacityResult
+from ..samples import TraceSteps, fold
 from ..typing import ArrayLike
 from ._choose import choose_basis, note_about_choice
 from ._provenance import with_provenance
+
+# Options with one value for each row.
+VALUES_PER_ROW = ("time", "design_index", "sample_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +76,20 @@ def estimate_arrays(
     evidence = options.gather(u, x, basis)
     result = conclude(evidence, options.method, options.method_options)
     return with_provenance(replace(result, checks=(*result.checks, *notes)))
+
+
+def estimate_trace(
+    u: ArrayLike,
+    x: ArrayLike,
+    basis: ProductBasis | None,
+    options: EstimateOptions,
+    steps: TraceSteps,
+) -> CapacityResult:
+    """Estimate the capacities from inputs and a time-multiplexed trace."""
+    folded = fold(u, x, steps, repeats=options.repeats)
+    values_per_step: dict[str, Any] = {
+        name: folded.one_per_step(name, getattr(options, name)) for name in VALUES_PER_ROW
+    }
+    options = replace(options, repeats=folded.repeats, **values_per_step)
+    result = estimate_arrays(folded.u, folded.labelled_x, basis, options)
+    return replace(result, checks=(*result.checks, folded.note))

@@ -181,14 +181,14 @@ class InputFiles:
         return text
 
     @property
-    def names(self) -> dict[str, str | None]:
-        """The names that inputs and readouts have in the files, as parameters of `infocap.read`."""
+    def reading(self) -> dict[str, Any]:
+        """What the options say about the contents of the files, as parameters of `read`."""
         return {}
 
     def read(self, in_memory: bool = True) -> Recording:
         """Read the files as one recording; of two, the first may hold the inputs alone."""
         source = self.files[0] if len(self.files) == 1 else self.files
-        return read(source, **self.names, in_memory=in_memory)
+        return read(source, **self.reading, in_memory=in_memory)
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,25 @@ class NamedInputFiles(InputFiles):
         "--axes",
         help="Axes of the readouts, such as channels,samples or samples,averages,channels.",
     )
+    rows_per_step: int | None = option(
+        "--rows-per-step",
+        type=int,
+        help="Of a trace with virtual nodes: rows for which each input is held.",
+    )
+    offset: int = option(
+        "--offset",
+        type=int,
+        default=0,
+        help="With --rows-per-step: rows before the first step, such as a trigger delay.",
+    )
 
     @property
-    def names(self) -> dict[str, str | None]:
-        """The names that the options give."""
-        return {"u": self.u, "x": self.x, "axes": self.axes}
+    def reading(self) -> dict[str, Any]:
+        """The names, axes and steps that the options give."""
+        return {
+            "u": self.u,
+            "x": self.x,
+            "axes": self.axes,
+            "rows_per_step": self.rows_per_step,
+            "offset": self.offset,
+        }

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import DataError, ParameterError
 from ...recording import Measurements, Recording, assemble_recording, integer_index
+from ...samples import FoldedTrace, TraceSteps, fold
 from ...typing import ArrayLike, Integers
 
 AXES = ("samples", "averages", "channels")
@@ -44,9 +45,14 @@ class RowsOfFile(Measurements):
         self.read_from.append(choice)
 
 
-def to_recording(rows: RowsOfFile) -> Recording:
-    """Sort rows into a recording in design order; without an index, in the order of the rows."""
+def to_recording(rows: RowsOfFile, steps: TraceSteps | None = None) -> Recording:
+    """Sort rows into a recording in design order; without an index, in the order of the rows.
+
+    The rows of a trace are first folded into one row for each of its `steps`.
+    """
     path = rows.path
+    if steps is not None:
+        rows = _fold_rows(rows, steps)
     u = as_table(path, "u", oriented_as_readouts(rows.u, rows.x, rows.axes))
     x = as_table(path, "x", rows.x)
     _refuse_unequal_lengths(path, u, x)
@@ -74,13 +80,40 @@ def to_recording(rows: RowsOfFile) -> Recording:
     return recording
 
 
-def as_table(path: Path, name: str, values: ArrayLike) -> ArrayLike:
-    """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
-    if name == "u" and len(values.shape) == 1:
+def _fold_rows(rows: RowsOfFile, steps: TraceSteps) -> RowsOfFile:
+    """Return rows of a trace with one row for each step, at the time of its first row."""
+    path = rows.path
+    u = as_table(path, "u", oriented_as_readouts(rows.u, rows.x, rows.axes), is_trace=True)
+    x = as_table(path, "x", rows.x, is_trace=True)
+    folded = fold(u, x, steps, channel=rows.channel)
+    return replace(
+        rows,
+        u=folded.u,
+        x=folded.x,
+        index=_first_of_each_step(folded, "design_index", rows.index),
+        time=_first_of_each_step(folded, "time", rows.time),
+        extra=folded.one_per_step("extra", rows.extra),
+        channel=tuple(folded.node_names),
+        metadata=rows.metadata | {"trace": folded.steps.as_dict()},
+        checks=[*rows.checks, folded.note],
+    )
+
+
+def _first_of_each_step(folded: FoldedTrace, name: str, values: Any) -> Any:
+    return None if values is None else folded.one_per_step(name, np.ravel(values))
+
+
+def as_table(path: Path, name: str, values: ArrayLike, is_trace: bool = False) -> ArrayLike:
+    """Require two dimensions, (samples, columns); inputs in one dimension are a single input.
+
+    Inputs and readouts of a trace may have one dimension.
+    """
+    if name == "u" and len(values.shape) == 1 and not is_trace:
         values = values[:].reshape(-1, 1)
     if 0 in values.shape:
         raise DataError(f"{name} in {path} is empty: its shape is {values.shape}.")
-    if len(values.shape) != 2:
+    is_sequence = is_trace and len(values.shape) == 1
+    if len(values.shape) != 2 and not is_sequence:
         raise DataError(
             f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels), "
             "or say what the axes of x are, such as `axes='samples,averages,channels'`."

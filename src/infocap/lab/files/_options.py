@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ...samples import TraceSteps
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -18,6 +20,8 @@ class ReadOptions:
     wants_inputs, wants_readouts
         Whether the file is to hold inputs, and whether it is to hold readouts. A recording from two
         files wants one of them from each.
+    steps
+        How rows are steps of a time-multiplexed trace; None where each row is a sample.
     """
 
     u: str | None = None
@@ -26,6 +30,7 @@ class ReadOptions:
     in_memory: bool = True
     wants_inputs: bool = True
     wants_readouts: bool = True
+    steps: TraceSteps | None = None
 
     @property
     def names_nothing(self) -> bool:

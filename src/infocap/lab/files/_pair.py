@@ -29,13 +29,15 @@ def pair(file: ArrayFile | Sheet, readouts: Path, options: ReadOptions) -> Recor
     input_rows = rows_of(file, replace(options, axes=None, wants_readouts=False))
     readout_rows = _read_readouts(readouts, input_rows, options)
     u = oriented_as_readouts(input_rows.u, readout_rows.x, readout_rows.axes)
-    input_rows.u = as_table(path, "u", u)
-    readout_rows.x = as_table(readouts, "x", readout_rows.x)
-    _cut_to_measured_rows(input_rows, readout_rows)
+    is_trace = options.steps is not None
+    input_rows.u = as_table(path, "u", u, is_trace)
+    readout_rows.x = as_table(readouts, "x", readout_rows.x, is_trace)
+    if not is_trace:
+        _cut_to_measured_rows(input_rows, readout_rows)
     _refuse_other_design(input_rows, readout_rows)
     _refuse_shifted(input_rows, readout_rows, "index")
     _refuse_shifted(input_rows, readout_rows, "u")
-    return to_recording(_combine(input_rows, readout_rows))
+    return to_recording(_combine(input_rows, readout_rows), options.steps)
 
 
 def _read_readouts(path: Path, input_rows: RowsOfFile, options: ReadOptions) -> RowsOfFile:

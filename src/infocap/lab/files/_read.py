@@ -14,7 +14,9 @@ from pathlib import Path
 from ..._files import ArrayFile
 from ..._validation import answers_unknown_parameters, require_boolean, require_one_of
 from ...errors import ParameterError
-from ...recording import Recording
+from ...recording import Recording, fold_recording
+from ...samples import TraceSteps
+from ...typing import ArrayLike
 from ..experiment import SQLITE_MAGIC, read_store, recording_of_store
 from ._arrange import to_recording
 from ._folder import is_folder
@@ -38,6 +40,9 @@ def read(
     u: str | None = None,
     x: str | None = None,
     axes: str | None = None,
+    rows_per_step: int | None = None,
+    offset: int = 0,
+    mask: ArrayLike | None = None,
     in_memory: bool = True,
 ) -> Recording:
     """Read a recording from a file, or from one of inputs and one of readouts.
@@ -67,6 +72,11 @@ def read(
         What the axes of the readouts are, where they are not ``"samples,channels"``:
         ``"channels,samples"``, or ``"samples,averages,channels"``, of which the mean over the
         averages is taken.
+    rows_per_step, offset, mask
+        Of a time-multiplexed trace: for how many rows each input is held, the rows before the first
+        step, and the factors by which recorded inputs were multiplied within each step, as for
+        `fold_trace`. The inputs may have one row for each row of the trace, or one for each step.
+        Each of several files is a trace of its own.
     in_memory
         False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5,
         NetCDF4, zarr and NumPy files; others, and complex or packed numbers, are read whole all the
@@ -111,7 +121,13 @@ def read(
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
     """
-    options = ReadOptions(u=u, x=x, axes=axes, in_memory=require_boolean("in_memory", in_memory))
+    options = ReadOptions(
+        u=u,
+        x=x,
+        axes=axes,
+        in_memory=require_boolean("in_memory", in_memory),
+        steps=TraceSteps.wanted(rows_per_step, offset, mask),
+    )
     if isinstance(path, str | os.PathLike):
         if readouts is None:
             return _read_one(Path(path), options)
@@ -166,7 +182,7 @@ def _read_self_describing(path: Path, options: ReadOptions) -> Recording | None:
     suffix = path.suffix.lower()
     reader = find_reader(suffix, (*FORMATS, *STORES))
     if reader is not None:
-        return read_with(reader, path, options)
+        return _folded(read_with(reader, path, options), options)
     is_store = suffix in STORES or _is_store(path)
     if suffix in FORMATS and not is_store:
         return None
@@ -174,7 +190,7 @@ def _read_self_describing(path: Path, options: ReadOptions) -> Recording | None:
         require_one_of("path suffix", suffix, (*FORMATS, *STORES, *registered_suffixes()))
     recording = recording_of_store(read_store(path), path)
     refuse_names(path, recording, options)
-    return recording
+    return _folded(recording, options)
 
 
 def _is_store(path: Path) -> bool:
@@ -189,5 +205,10 @@ def _recording_of(file: ArrayFile | Sheet, options: ReadOptions) -> Recording:
     if isinstance(file, ArrayFile) and options.names_nothing:
         recording = load_saved_recording(file, options.in_memory)
         if recording is not None:
-            return recording
-    return to_recording(rows_of(file, options))
+            return _folded(recording, options)
+    return to_recording(rows_of(file, options), options.steps)
+
+
+def _folded(recording: Recording, options: ReadOptions) -> Recording:
+    """Return a recording with one row for each step, where the user says that it is a trace."""
+    return recording if options.steps is None else fold_recording(recording, options.steps)
