@@ -216,9 +216,10 @@ class ArrayFile:
         return plain_numbers(values)
 
     def rows(self, name: str) -> Any:
-        """Return the rows of a table as they lie in the file; read it where that cannot be."""
+        """Return the rows of a table or column as they lie in the file, or read them if need be."""
         array = self._whole_array(name)
-        if array.rows is None or len(array.shape) != 2 or array.dtype.kind not in "iuf":
+        is_table = len(array.shape) in (1, 2)
+        if array.rows is None or not is_table or array.dtype.kind not in "iuf":
             return self.numbers(name)
         with as_data_error(self.path, self.kind):
             return array.rows()

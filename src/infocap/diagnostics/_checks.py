@@ -22,6 +22,7 @@ from ._exact import (
     principal_components,
 )
 from ._excerpt import Excerpt, ExcerptRows, choose_excerpts, prepare
+from ._holds import held_inputs
 from ._inputs import counted_twice, inputs_off, without_effect
 from ._order import inputs_of_other_rows
 from ._outliers import far_values
@@ -52,6 +53,7 @@ DataCheck = Callable[[Excerpt], Iterator[Check]]
 # What is looked for in the data, by `estimate` and by `diagnose`.
 DATA: dict[str, DataCheck] = {
     "inputs of the declared range, shape and digits, independent of each other": inputs_off,
+    "inputs that change from row to row": held_inputs,
     "inputs that have an effect": without_effect,
     "no row counted twice": counted_twice,
     "no readout that repeats the one before": stale,
@@ -79,6 +81,7 @@ DATA: dict[str, DataCheck] = {
 # Those that hold for devices with memory, too.
 WITH_MEMORY: tuple[DataCheck, ...] = (
     inputs_off,
+    held_inputs,
     stale,
     codes,
     frequent_values,

@@ -11,11 +11,12 @@ import numpy as np
 from .._formatting import join_names
 from ..basis import DiscreteFamily
 from ..errors import Check
-from ..samples import suggest_domain
+from ..samples import Hold, suggest_domain
 from ..typing import Floats, Integers
 from ._chance import normal_scores
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
 from ._finding import finding
+from ._holds import follows_a_course, hold_of_inputs
 from ._residuals import MAX_RESIDUAL
 from ._rows import nearest_rows
 
@@ -296,7 +297,12 @@ def counted_twice(excerpt: Excerpt) -> Iterator[Check]:
     u, x, rows = _whole_data(excerpt)
     families = excerpt.low.families
     continuous = [k for k, f in enumerate(families) if not isinstance(f, DiscreteFamily)]
-    if not continuous:
+    hold = hold_of_inputs(excerpt)
+    if hold is not None:
+        if follows_a_course(excerpt, hold):
+            return  # The rows are virtual nodes, of which `held_inputs` tells.
+        first, second = _measured_in_a_row(hold, len(u))
+    elif not continuous:
         first, second = _second_copy(np.hstack([u, x]))
     elif _n_equal(u[:, continuous[0]]) < MIN_EQUAL_INPUTS:
         return
@@ -305,13 +311,18 @@ def counted_twice(excerpt: Excerpt) -> Iterator[Check]:
     if not len(second):
         return
     equal_inputs = f"{len(second)} of {len(u)} rows have the inputs of another row"
+    next_step = "give them as `repeats` (infocap diagnose --fix)"
+    if hold is not None:
+        equal_inputs = f"each input was measured {hold.rows_per_step} times in a row"
+        if hold.rows_per_step > 2:
+            next_step = "average them, or keep two of each input, the second ones as `repeats`"
     values: dict[str, Any] = {"rows": rows[second], "first_rows": rows[first].tolist()}
     if not np.array_equal(x[first], x[second]):
         yield finding(
             f"{equal_inputs} with other readouts: they are repeats, which make error bars too "
             "short",
             cause="repeats",
-            next_step="give them as `repeats` (infocap diagnose --fix)",
+            next_step=next_step,
             in_short="rows counted twice",
             **values,
         )
@@ -338,6 +349,14 @@ def _whole_data(excerpt: Excerpt) -> tuple[Floats, Floats, Integers]:
     u = samples.u.read(0, n, on_host=True)
     x = samples.x.read(0, n, on_host=True)
     return u, x, samples.x.given_rows(np.arange(n))
+
+
+def _measured_in_a_row(hold: Hold, n_rows: int) -> tuple[Integers, Integers]:
+    """Return the first row of each step, once for each of its other rows, and these."""
+    rows = np.arange(hold.offset, n_rows)
+    place = (rows - hold.offset) % hold.rows_per_step
+    is_again = place > 0
+    return (rows - place)[is_again], rows[is_again]
 
 
 def _n_equal(column: Floats) -> int:

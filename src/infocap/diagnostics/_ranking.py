@@ -18,6 +18,7 @@ from ._finding import MIN_CAPACITY_OF_WARNING, cost_in_words
 
 # What is wrong with the inputs, or is a fact of the values alone. Each is told by itself.
 FACTS = (
+    "held inputs",
     "rounded inputs",
     "domain",
     "shape of inputs",
@@ -71,6 +72,8 @@ RESTS_ON_THE_FIT = (
     "glitches",
     "outlying",
 )
+# What says the same in other words, and is kept beneath it as data without a word.
+FOLLOWS_FROM = {"held inputs": ("inputs depend", "order of inputs")}
 RANKING = (*FACTS, *FACTS_THAT_SPOIL_THE_FIT, *RESTS_ON_THE_FIT)
 _RANK = {cause: rank for rank, cause in enumerate(RANKING)}
 
@@ -99,7 +102,7 @@ def one_cause_first(checks: Iterable[Check]) -> list[Check]:
     two channels are clipped.
     readouts slipped. Also seen, perhaps for the same reason: drift (up to 0.3).
     """
-    ordered = sorted(checks, key=_key)
+    ordered = _without_what_follows(sorted(checks, key=_key))
     spoiling = [check for check in ordered if cause_of(check) in FACTS_THAT_SPOIL_THE_FIT]
     by_fit = [check for check in ordered if cause_of(check) in RESTS_ON_THE_FIT]
     chain = sorted([*spoiling[:1], *by_fit], key=_key)
@@ -108,6 +111,19 @@ def one_cause_first(checks: Iterable[Check]) -> list[Check]:
     first, *others = chain
     told = [check for check in ordered if check not in others]
     told[told.index(first)] = with_others(first, others)
+    return told
+
+
+def _without_what_follows(checks: list[Check]) -> list[Check]:
+    """Return the checks without those that say the same as another one in other words."""
+    told = list(checks)
+    for check in checks:
+        following = FOLLOWS_FROM.get(cause_of(check), ())
+        same = [other for other in told if cause_of(other) in following]
+        if same:
+            told = [other for other in told if other not in same]
+            also = [_as_data(other) for other in same]
+            told[told.index(check)] = Check(check, check.kind, **check.found, also=also)
     return told
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy
 
 from .._validation import answers_unknown_parameters, require_whole_number
 from ..errors import DataError, ParameterError
@@ -14,27 +13,13 @@ from ..samples import (
     Table,
     TraceSteps,
     as_columns,
+    find_first_response,
     fold,
     hold_of_rows,
-    is_of_several_runs,
+    is_of_several_traces,
 )
-from ..typing import ArrayLike, Floats
+from ..typing import ArrayLike
 from ._recording import Recording
-
-# Rows of a trace from which its offset is found: thousands of steps tell it.
-MAX_ROWS_FOR_OFFSET = 1 << 20
-# Steps of the trace among which its first one is looked for: nobody waits longer for a trigger.
-MAX_OFFSET_IN_STEPS = 4
-# Powers of the inputs by which the values at one row of each step are fitted, and how many earlier
-# inputs are fitted first.
-MAX_POWER = 3
-N_EARLIER_INPUTS = 3
-# Steps that such a fit needs for each of its functions.
-MIN_STEPS_PER_FUNCTION = 5
-# Probability that chance finds an offset.
-FALSE_ALARM_OF_OFFSET = 1e-6
-# Share of its variance below which what a fit leaves of a channel is rounding.
-SMALLEST_SHARE_LEFT = 1e-12
 
 
 @answers_unknown_parameters
@@ -127,7 +112,7 @@ def recording_of_trace(folded: FoldedTrace, **fields: Any) -> Recording:
         design_index=np.arange(sum(folded.n_steps)),
         channel=tuple(folded.node_names),
         input_names=fields.pop("input_names", ()) or names,
-        checks=(*fields.pop("checks", ()), folded.note),
+        checks=(*fields.pop("checks", ()), *folded.checks),
         metadata=metadata,
         **fields,
     )
@@ -214,7 +199,7 @@ def find_steps(
     >>> infocap.find_steps(u, late)
     TraceSteps(rows_per_step=24, offset=7)
     """
-    if is_of_several_runs(u if x is None else x):
+    if is_of_several_traces(u if x is None else x):
         u = u[0]
         x = None if x is None else x[0]
     inputs = Table(as_columns(u), "u")
@@ -224,7 +209,8 @@ def find_steps(
         if rows_per_step is None:
             rows_per_step = n_rows // n_inputs
         rows_per_step = require_whole_number("rows_per_step", rows_per_step, 2)
-        return TraceSteps(rows_per_step, _offset_of_trace(inputs, x, rows_per_step))
+        trace = Table(as_columns(x), "x", complex_as="split")
+        return TraceSteps(rows_per_step, _offset_of_trace(inputs, trace, rows_per_step))
     hold = hold_of_rows(inputs)
     if hold is None:
         raise DataError(
@@ -239,54 +225,27 @@ def find_steps(
     return TraceSteps(hold.rows_per_step, hold.offset)
 
 
-def _offset_of_trace(inputs: Table, x: ArrayLike, rows_per_step: int) -> int:
-    """Return the first row of the trace that depends on the input of the first step.
-
-    A device cannot know an input before it comes. So the first row of every step at which the trace
-    depends on its input, beyond what earlier inputs tell, is the row in which steps begin.
-    """
-    trace = Table(as_columns(x), "x", complex_as="split")
-    n_rows = min(trace.shape[0], MAX_ROWS_FOR_OFFSET)
-    values = trace.read(0, n_rows, on_host=True)
-    # All steps but the last are complete, whatever the offset is.
-    max_offset = trace.shape[0] - (inputs.shape[0] - 1) * rows_per_step
-    max_offset = min(max_offset, MAX_OFFSET_IN_STEPS * rows_per_step)
-    n_steps = min(inputs.shape[0], (n_rows - max(max_offset, 0)) // rows_per_step)
-    n_functions = MAX_POWER * inputs.shape[1]
-    n_nuisance = 1 + N_EARLIER_INPUTS * n_functions
-    if max_offset < 0 or n_steps < MIN_STEPS_PER_FUNCTION * (n_nuisance + n_functions):
+def _offset_of_trace(inputs: Table, trace: Table, rows_per_step: int) -> int:
+    """Return the row of the trace in which the first input begins, as the trace shows it."""
+    n_inputs = inputs.shape[0]
+    n_rows = trace.shape[0]
+    # All steps but the last must be complete.
+    max_offset = n_rows - (n_inputs - 1) * rows_per_step
+    if max_offset < 0:
         raise DataError(
-            f"u has {inputs.shape[0]} rows and x has {trace.shape[0]}: too few steps of "
-            f"{rows_per_step} rows to find the offset; give `offset`."
+            f"u has {n_inputs} rows and x has {n_rows}: too few for steps of {rows_per_step} rows; "
+            "lower `rows_per_step`, or give the inputs of this trace alone."
         )
-    powers = _powers(inputs.read(0, n_steps, on_host=True))
-    earlier = [
-        powers[N_EARLIER_INPUTS - lag : n_steps - lag] for lag in range(1, 1 + N_EARLIER_INPUTS)
-    ]
-    functions = powers[N_EARLIER_INPUTS:]
-    design = np.hstack([np.ones((len(functions), 1)), *earlier, functions])
-    orthonormal = np.linalg.qr(design)[0]
-    degrees_of_freedom = len(functions) - design.shape[1]
-    n_tests = (max_offset + 1) * trace.shape[1]
-    for offset in range(max_offset + 1):
-        rows = offset + rows_per_step * np.arange(N_EARLIER_INPUTS, n_steps)
-        at_offset = values[rows] - values[rows].mean(axis=0)
-        coefficients = orthonormal.T @ at_offset
-        explained = np.sum(coefficients[-n_functions:] ** 2, axis=0) / n_functions
-        left = np.sum(at_offset**2, axis=0) - np.sum(coefficients**2, axis=0)
-        variance = np.maximum(left, SMALLEST_SHARE_LEFT * np.sum(at_offset**2, axis=0))
-        ratio = degrees_of_freedom * explained / np.where(variance > 0, variance, np.inf)
-        p_values = scipy.special.fdtrc(n_functions, degrees_of_freedom, ratio)
-        if np.min(p_values) * n_tests < FALSE_ALARM_OF_OFFSET:
-            return offset
-    raise DataError(
-        f"x follows u from none of its first {max_offset + 1} rows on; check that inputs and trace "
-        "belong together, and give `offset`."
-    )
-
-
-def _powers(u: Floats) -> Floats:
-    """Return the first powers of inputs, scaled to a range of 1: (steps, powers times inputs)."""
-    scaled = u - u.mean(axis=0)
-    scaled = scaled / np.maximum(np.abs(scaled).max(axis=0), np.finfo(float).tiny)
-    return np.hstack([scaled**power for power in range(1, MAX_POWER + 1)])
+    u = inputs.read(0, n_inputs, on_host=True)
+    response = find_first_response(u, trace, rows_per_step, max_offset)
+    if not response.is_possible:
+        raise DataError(
+            f"u has {n_inputs} rows, too few to find the offset of steps of {rows_per_step} rows; "
+            "give `offset`."
+        )
+    if response.row is None:
+        raise DataError(
+            f"x follows u from none of its first {max_offset + 1} rows on; check that inputs and "
+            "trace belong together, and give `offset`."
+        )
+    return response.row

@@ -9,18 +9,20 @@ anything that is a sum over rows. The other names serve readers of files and che
 from ._domain import check_domain, suggest_domain
 from ._engine import Engine
 from ._executors import choose_executor, count_task_slots, plain_executor
-from ._holds import Hold, find_hold
+from ._first_response import find_first_response
+from ._holds import MAX_ROWS_FOR_HOLDS, Hold, find_hold
 from ._rows import cut_into_blocks, rows_per_block
 from ._runs import JoinedRows, is_of_several_runs
 from ._samples import MAX_RELATIVE_RANGE_OF_CONSTANT, Samples
 from ._scan import ColumnStatistics, omit_missing_rows, scan_columns
 from ._sources import Hdf5Rows, LabelledRows
 from ._table import Table
-from ._trace import FoldedTrace, TraceSteps, as_columns, fold, hold_of_rows
+from ._trace import FoldedTrace, TraceSteps, as_columns, fold, hold_of_rows, is_of_several_traces
 from ._values_per_row import density_ratios
 
 __all__ = [
     "MAX_RELATIVE_RANGE_OF_CONSTANT",
+    "MAX_ROWS_FOR_HOLDS",
     "ColumnStatistics",
     "Engine",
     "FoldedTrace",
@@ -37,10 +39,12 @@ __all__ = [
     "count_task_slots",
     "cut_into_blocks",
     "density_ratios",
+    "find_first_response",
     "find_hold",
     "fold",
     "hold_of_rows",
     "is_of_several_runs",
+    "is_of_several_traces",
     "omit_missing_rows",
     "plain_executor",
     "rows_per_block",

@@ -12,7 +12,7 @@ import scipy
 from ..typing import Floats, Integers
 
 # Rows of inputs that are looked at for holds: they read fast, and hold thousands of changes.
-MAX_ROWS_FOR_HOLDS = 1 << 18
+MAX_ROWS_FOR_HOLDS = 1 << 16
 # Of held inputs more than this fraction of the differences between neighbouring rows is noise,
 # because only one row in `rows_per_step` brings a new value.
 NOISE_QUANTILE = 0.25
@@ -118,6 +118,9 @@ def _find_changes(u: Floats) -> _Changes:
     for column in u.T:
         sizes = np.abs(np.diff(column))
         tolerance = CHANGE_IN_DEVIATIONS / NOISE_QUANTILE_OF_NORMAL * _low_quantile(sizes)
+        if np.all(sizes <= tolerance):  # as of most inputs that are not held
+            tolerances.append(tolerance)
+            continue
         levels = _levels(column)
         if levels.number >= MIN_LEVELS_OF_CONVERTER:
             tolerance = max(tolerance, MAX_CONVERTER_STEPS_OF_NOISE * levels.step)

@@ -144,6 +144,11 @@ class FoldedRows:
             block = np.asarray(block)
         return block.reshape(stop - start, self.shape[1])
 
+    @property
+    def ndim(self) -> int:
+        """Two: rows and columns."""
+        return len(self.shape)
+
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -6,7 +6,7 @@ node; folded, one input is one row, whose channels are all nodes of all channels
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +18,7 @@ from .._formatting import counted
 from .._validation import require_whole_number
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
+from ._first_response import find_first_response
 from ._holds import MAX_ROWS_FOR_HOLDS, Hold, find_hold
 from ._runs import is_of_several_runs
 from ._sources import FoldedRows, LabelledRows
@@ -38,6 +39,11 @@ MIN_LEVELS_OF_CONVERTER = 100
 MAX_SHARE_OF_RANGE = 0.25
 # Relative rounding of inputs that were written with seven digits.
 ROUNDING = 1e-6
+# Steps by which the offset of a mask is looked for, and how many it needs.
+N_STEPS_FOR_MASK = 64
+MIN_STEPS_FOR_MASK = 4
+# Power that values times the mask leave at the right offset, relative to that at others.
+MAX_POWER_LEFT_BY_MASK = 0.05
 # Ratio of a normal variable's standard deviation to the median of its size.
 DEVIATION_PER_MEDIAN = 1.4826
 
@@ -133,7 +139,7 @@ class FoldedTrace:
     n_steps: list[int]  # of each run
     n_rows: list[int]  # of the trace of each run
     node_names: list[str]  # of the channels of `x`
-    note: Check  # what was done
+    checks: tuple[Check, ...]  # a note that says what was done, perhaps with a warning
 
     @property
     def labelled_x(self) -> Any:
@@ -186,7 +192,7 @@ def fold(
     channel
         Names of the channels of the trace, where x has none.
     """
-    if not is_of_several_runs(x):
+    if not is_of_several_traces(x):
         folded = _fold_run(u, x, steps, repeats, channel, "")
         return _joined([folded], steps)
     sources = [u, x] if repeats is None else [u, x, repeats]
@@ -221,6 +227,7 @@ class _FoldedRun:
     scatter: float  # root mean square within steps, relative to the range of the input
     is_mask_unused: bool
     node_names: list[str]
+    first_response: int | None = None  # row of the trace, where inputs had one row for each step
 
 
 def _fold_run(
@@ -245,6 +252,12 @@ def _fold_run(
                 "of the same inputs."
             )
         second = second_trace.folded(steps, n_steps)
+    first_response = None
+    if inputs.shape[0] != trace.n_rows:
+        slack = trace.n_rows - n_steps * steps.rows_per_step
+        table = Table(as_columns(trace.source), "x", complex_as="split")
+        response = find_first_response(folded_inputs.values, table, steps.rows_per_step, slack)
+        first_response = response.row
     values: Any = folded_inputs.values
     are_named = inputs.column_names != [str(k) for k in range(inputs.shape[1])]
     if are_named:
@@ -260,11 +273,19 @@ def _fold_run(
         scatter=folded_inputs.scatter,
         is_mask_unused=folded_inputs.is_mask_unused,
         node_names=trace.node_names(steps.rows_per_step),
+        first_response=first_response,
     )
 
 
+def is_of_several_traces(x: Any) -> bool:
+    """Return whether traces are of several runs; each may be an array in one dimension."""
+    if isinstance(x, list | tuple) and x and hasattr(x[0], "shape"):
+        return len(x[0].shape) in (1, 2)
+    return is_of_several_runs(x)
+
+
 def as_columns(values: ArrayLike) -> Any:
-    """Return a sequence in one dimension as a table of one column; what is in a file stays there."""
+    """Return a sequence in one dimension as one column; what is in a file stays there."""
     if not hasattr(values, "shape"):
         values = np.asarray(values)
     if len(values.shape) != 1:
@@ -508,21 +529,41 @@ def _not_held(
             f"{name} is not one value times `mask` in the step that begins at row {first}: it is "
             f"{u[row - first, column]:.6g} at {inputs.describe_cell(row, column)}"
         )
+    if steps.mask is not None:
+        offset = _offset_of_mask(inputs, steps)
+        if offset is not None:
+            return DataError(f"{found}; it is so from row {offset} on: give `offset={offset}`.")
     hold = hold_of_rows(inputs)
     is_other = hold is not None and (hold.rows_per_step, hold.offset) != (
         n_rows,
         steps.offset % n_rows,
     )
     if hold is not None and is_other:
-        offset = f", `offset={hold.offset}`" if hold.offset else ""
+        and_offset = f", `offset={hold.offset}`" if hold.offset else ""
         return DataError(
             f"{found}; it is held for {hold.rows_per_step} rows at a time, "
-            f"{_from_row(hold.offset)}: give `rows_per_step={hold.rows_per_step}`{offset}."
+            f"{_from_row(hold.offset)}: give `rows_per_step={hold.rows_per_step}`{and_offset}."
         )
     return DataError(
         f"{found}; give `offset`, the rows before the first step, or `mask`, the factors within "
         "each step, or u as it was sent, with one row for each step."
     )
+
+
+def _offset_of_mask(inputs: Table, steps: TraceSteps) -> int | None:
+    """Return the offset at which inputs are values times the mask; None where there is none."""
+    n_rows = steps.rows_per_step
+    n_steps = min(N_STEPS_FOR_MASK, inputs.shape[0] // n_rows - 1)
+    if n_steps < MIN_STEPS_FOR_MASK:
+        return None
+    power_left = []
+    for offset in range(n_rows):
+        u = _read_steps(inputs, 0, n_steps, replace(steps, offset=offset))
+        rest = _values_of_steps(u, steps.mask)[1]
+        power_left.append(float(np.sum(rest**2)))
+    best = int(np.argmin(power_left))
+    is_clear = power_left[best] < MAX_POWER_LEFT_BY_MASK * float(np.median(power_left))
+    return best if is_clear else None
 
 
 def _from_row(offset: int) -> str:
@@ -539,7 +580,7 @@ def hold_of_rows(inputs: Table) -> Hold | None:
 
 
 def _joined(runs: list[_FoldedRun], steps: TraceSteps) -> FoldedTrace:
-    """Return a folded trace of its runs, with a note that says what was done."""
+    """Return a folded trace of its runs, with checks that say what was done."""
     first = runs[0]
     node_names = {tuple(run.node_names) for run in runs}
     if len(node_names) > 1:
@@ -553,7 +594,7 @@ def _joined(runs: list[_FoldedRun], steps: TraceSteps) -> FoldedTrace:
         n_steps=[run.n_steps for run in runs],
         n_rows=[run.n_rows for run in runs],
         node_names=first.node_names,
-        note=_note(runs, steps),
+        checks=(_note(runs, steps), *_other_offset(runs, steps)),
     )
 
 
@@ -587,3 +628,34 @@ def _note(runs: list[_FoldedRun], steps: TraceSteps) -> Check:
         left_out_rows=n_left_out,
         scatter=scatter,
     )
+
+
+def _other_offset(runs: list[_FoldedRun], steps: TraceSteps) -> Iterator[Check]:
+    """Yield a check where the trace shows that its steps begin in another row than was said.
+
+    Where it depends on inputs before these begin, that is certain. Where it does so later only, the
+    first nodes may not respond, so that this is a note.
+    """
+    for run in runs:
+        row = run.first_response
+        if row is None or row == steps.offset:
+            continue
+        found = (
+            f"the trace follows the inputs from row {row} on, and its steps were taken "
+            f"{_from_row(steps.offset)}"
+        )
+        if row < steps.offset:
+            yield Check(
+                f"{found}; give `offset={row}`.",
+                unreliable="steps that begin in another row",
+                cause="offset of the trace",
+                first_response=row,
+            )
+        else:
+            yield Check(
+                f"{found}; give `offset={row}` if steps begin there.",
+                kind="note",
+                cause="offset of the trace",
+                first_response=row,
+            )
+        return

@@ -40,7 +40,7 @@ from ..kernels import (
     squared_mean_from_stretches,
 )
 from ..result import CapacityResult
-from ..samples import Samples, TraceSteps, fold, is_of_several_runs
+from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
 
@@ -208,13 +208,13 @@ def explore(
     max_degree = require_whole_number("max_degree", max_degree, 1)
     most_tested = require_whole_number("most_tested", most_tested, 100)
     steps = TraceSteps.wanted(rows_per_step, offset, mask)
-    notes: list[Check] = []
+    checks_of_trace: list[Check] = []
     if steps is not None:
         folded = fold(u, x, steps, repeats=repeats)
         u = folded.u
         x = folded.labelled_x
         repeats = folded.repeats
-        notes.append(folded.note)
+        checks_of_trace = list(folded.checks)
     runs = list(zip(u, x, strict=False)) if is_of_several_runs(x) else [(u, x)]
     if washout is None:
         shortest_run = min(np.shape(readouts)[0] for _, readouts in runs)
@@ -251,6 +251,7 @@ def explore(
     confirmed_basis = DelayedBasis(families, basis.indices[confirmed])
     checks = [check for check in result.checks if "beyond" not in check.found]
     checks += _checks_of_search(result, confirmed_basis, last_round, most_found, washout)
+    checks += checks_of_trace
     for check in checks:
         if check.kind == "warning":
             warn(check)
@@ -262,7 +263,7 @@ def explore(
     result = replace(
         result,
         capacity=result.capacity * confirmed,
-        checks=(*checks, *notes),
+        checks=tuple(checks),
         metadata=result.metadata | {"explored": explored},
     )
     return Exploration(
@@ -411,10 +412,7 @@ def _fit_found(evidence: Evidence, found: DelayedBasis) -> _FoundFit:
     sums = evidence.engine.fold(replace(evidence.samples, basis=found), sum_controls)
     fit = fit_least_squares(sums)
     if fit is None:
-        raise DataError(
-            "some functions found are the same on these samples; draw another sequence, or a "
-            "longer one."
-        )
+        raise _same_functions(evidence)
     covariance = fit.whitening.T @ fit.residual_covariance @ fit.whitening
     sum_residuals = partial(
         _residual_sums,
@@ -428,6 +426,21 @@ def _fit_found(evidence: Evidence, found: DelayedBasis) -> _FoundFit:
         degrees_of_freedom=evidence.n_samples - len(found),
         directions=effective_directions(covariance),
         unexplained=float(np.trace(covariance)),
+    )
+
+
+def _same_functions(evidence: Evidence) -> DataError:
+    """Return the error about functions that are equal on all samples, with the reason if known."""
+    hold = hold_of_rows(evidence.samples.u)
+    if hold is None:
+        return DataError(
+            "some functions found are the same on these samples; draw another sequence, or a "
+            "longer one."
+        )
+    return DataError(
+        f"the input is held for {hold.rows_per_step} rows, so that delays cannot be told apart; "
+        f"give one row for each input, or `rows_per_step={hold.rows_per_step}`, which makes "
+        f"{hold.rows_per_step} virtual nodes of each channel."
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..basis import ProductBasis
-from ..errors import DataError
+from ..errors import DataError, warn
 from ..estimators import (
     DEFAULT_METHOD,
     Estimator,
@@ -92,4 +92,7 @@ def estimate_trace(
     }
     options = replace(options, repeats=folded.repeats, **values_per_step)
     result = estimate_arrays(folded.u, folded.labelled_x, basis, options)
-    return replace(result, checks=(*result.checks, folded.note))
+    for check in folded.checks:
+        if check.kind == "warning":
+            warn(check)
+    return replace(result, checks=(*result.checks, *folded.checks))

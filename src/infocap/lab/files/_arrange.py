@@ -95,7 +95,7 @@ def _fold_rows(rows: RowsOfFile, steps: TraceSteps) -> RowsOfFile:
         extra=folded.one_per_step("extra", rows.extra),
         channel=tuple(folded.node_names),
         metadata=rows.metadata | {"trace": folded.steps.as_dict()},
-        checks=[*rows.checks, folded.note],
+        checks=[*rows.checks, *folded.checks],
     )
 
 
