@@ -48,6 +48,7 @@ WITHOUT_MESSAGES = ("errors.py", "diagnostics/_finding.py", "diagnostics/_rankin
 SECTIONS = {
     "Inputs and readouts": (
         "diagnostics/_inputs.py",
+        "diagnostics/_holds.py",
         "diagnostics/_values.py",
         "diagnostics/_outliers.py",
         "diagnostics/_branches.py",
@@ -73,7 +74,12 @@ SECTIONS = {
         "workflow/_estimate.py",
         "workflow/_from_recording.py",
     ),
-    "Sequences": ("diagnostics/_sequences.py", "estimators/_sequence.py", "workflow/_explore.py"),
+    "Sequences": (
+        "diagnostics/_sequences.py",
+        "estimators/_sequence.py",
+        "workflow/_explore.py",
+        "samples/_trace.py",
+    ),
     "Plans, instruments and files": (
         "designs.py",
         "lab",

@@ -136,6 +136,17 @@ def with_stuck_bit():
     return (codes | 256).astype(float)
 
 
+def unfolded_trace():
+    """Eight virtual nodes of two channels, not folded into one row for each input."""
+    n_steps = N // 8
+    return np.repeat(U[:n_steps], 8, axis=0), X[:n_steps, :16].reshape(N, 2)
+
+
+def measured_in_a_row():
+    u = np.repeat(U[: N // 4], 4, axis=0)
+    return u, SYSTEM(u, seed=7)
+
+
 NORMAL = 0.8 * np.tanh(chance().standard_normal((N, 2)))
 MISTAKES = {
     "memory": lambda: (U, SYSTEM(U + 0.3 * np.roll(U, 1, axis=0), seed=7)),
@@ -164,6 +175,8 @@ MISTAKES = {
     "no effect": lambda: (np.column_stack([U[:, 0], chance().permutation(U[:, 1])]), X),
     "stacked": lambda: (np.vstack([U, U]), np.vstack([X, X])),
     "repeats": lambda: (np.vstack([U, U]), np.vstack([X, SYSTEM(U, seed=8)])),
+    "held inputs": unfolded_trace,
+    "four times in a row": measured_in_a_row,
     "hum": lambda: (U, X + 0.01 * np.sin(0.3117 * np.arange(N)[:, None] + np.arange(20))),
     "counter": lambda: (U, np.column_stack([X, np.arange(N)])),
     "temperature": lambda: (U, np.column_stack([X, wandering()])),
@@ -191,6 +204,7 @@ CAUSES = {
     "a slip": "slip",
     "a slip backwards to the end": "slip",
     "a large slip": "shift",
+    "four times in a row": "repeats",
     "reversed": "shift",
     "another seed": "nothing",
     "SCPI's code": "codes",

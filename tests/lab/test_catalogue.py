@@ -36,6 +36,7 @@ HANDED_ON = {
     "workflow/_compare.py",
     "workflow/_diagnose.py",
     "workflow/_explore.py",
+    "workflow/_from_arrays.py",
     "workflow/_from_recording.py",
 }
 

@@ -53,7 +53,7 @@ DataCheck = Callable[[Excerpt], Iterator[Check]]
 # What is looked for in the data, by `estimate` and by `diagnose`.
 DATA: dict[str, DataCheck] = {
     "inputs of the declared range, shape and digits, independent of each other": inputs_off,
-    "inputs that change from row to row": held_inputs,
+    "inputs that are not held for several rows": held_inputs,
     "inputs that have an effect": without_effect,
     "no row counted twice": counted_twice,
     "no readout that repeats the one before": stale,

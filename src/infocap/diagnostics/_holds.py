@@ -1,4 +1,4 @@
-"""Held inputs: traces that were not folded, and inputs that were measured several times in a row."""
+"""Held inputs: traces that were not folded, and inputs measured several times in a row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def held_inputs(excerpt: Excerpt) -> Iterator[Check]:
     if offset:
         fold += f" and `offset={offset}`"
     yield finding(
-        f"the input is held for {n_rows} rows, in which the device goes on",
+        f"the input is held for {n_rows} rows, while the readouts go on",
         cause="held inputs",
         next_step=f"{fold}, which makes {n_rows} virtual nodes of each channel, or give one row "
         "for each input",

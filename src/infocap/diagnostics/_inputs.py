@@ -310,14 +310,16 @@ def counted_twice(excerpt: Excerpt) -> Iterator[Check]:
         first, second = _equal_inputs(u)
     if not len(second):
         return
-    equal_inputs = f"{len(second)} of {len(u)} rows have the inputs of another row"
-    next_step = "give them as `repeats` (infocap diagnose --fix)"
-    if hold is not None:
-        equal_inputs = f"each input was measured {hold.rows_per_step} times in a row"
-        if hold.rows_per_step > 2:
-            next_step = "average them, or keep two of each input, the second ones as `repeats`"
     values: dict[str, Any] = {"rows": rows[second], "first_rows": rows[first].tolist()}
+    if hold is not None:
+        values["times"] = hold.rows_per_step
+        equal_inputs = f"each input was measured {hold.rows_per_step} times in a row"
+    else:
+        equal_inputs = f"{len(second)} of {len(u)} rows have the inputs of another row"
     if not np.array_equal(x[first], x[second]):
+        next_step = "give them as `repeats` (infocap diagnose --fix)"
+        if hold is not None and hold.rows_per_step > 2:
+            next_step = "average them, or keep two of each input, the second ones as `repeats`"
         yield finding(
             f"{equal_inputs} with other readouts: they are repeats, which make error bars too "
             "short",
@@ -331,8 +333,8 @@ def counted_twice(excerpt: Excerpt) -> Iterator[Check]:
     if continuous:  # rows of inputs on a few levels may be equal by law
         next_step = "keep one copy of them (infocap diagnose --fix)"
     yield finding(
-        f"{equal_inputs} and its readouts: the data are stacked twice, which makes error bars too "
-        "short",
+        f"{equal_inputs}, and their readouts are equal: the data are stacked, which makes error "
+        "bars too short",
         cause="stacked",
         next_step=next_step,
         in_short="rows counted twice",

@@ -29,6 +29,7 @@ MAX_LINES = 256
 # Rows shown around the first row of a finding, and equal rows that are joined.
 N_ROWS_AROUND = 30
 N_BATCHES = 6
+N_STEPS_SHOWN = 5
 # Probability of the line that shows what chance reaches.
 CHANCE = 1e-3
 # Functions whose changes along the run are compared, and the slow waves that tell them.
@@ -398,6 +399,29 @@ def readouts_around(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     )
 
 
+def course_within_steps(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
+    """Return an input that is held, and what a channel does in the meantime."""
+    rows = np.arange(min(N_STEPS_SHOWN * found["rows_per_step"], MAX_POINTS, excerpt.n))
+    x = excerpt.positions[rows]
+    channel = int(np.argmax(np.std(excerpt.x[rows], axis=0)))
+    return Picture(
+        kind="curve",
+        x_label="measurement",
+        y_label="standard deviations",
+        caption="While the input is held, the channel goes on; each row is another virtual node.",
+        series=[
+            series("expected", x, _standardised(excerpt.u[:, 0])[rows], "input"),
+            series(
+                "usual", x, _standardised(excerpt.x[:, channel])[rows], _name_of(excerpt, channel)
+            ),
+        ],
+    )
+
+
+def _standardised(values: Floats) -> Floats:
+    return (values - values.mean()) / (values.std() or 1.0)
+
+
 # Values.
 
 
@@ -626,6 +650,7 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
     "batches": batch_sums,
     "swapped rows": own_against_other,
     "foreign rows": own_against_other,
+    "held inputs": course_within_steps,
     "stacked": equal_pairs,
     "repeats": equal_pairs,
     "copied rows": equal_pairs,

@@ -601,33 +601,36 @@ def _joined(runs: list[_FoldedRun], steps: TraceSteps) -> FoldedTrace:
 def _note(runs: list[_FoldedRun], steps: TraceSteps) -> Check:
     """Return what was made of the trace, and which rows were left out."""
     n_steps = sum(run.n_steps for run in runs)
-    n_left_out = sum(run.n_left_out for run in runs)
-    scatter = max(run.scatter for run in runs)
     n_channels = len(runs[0].node_names) // steps.rows_per_step
-    nodes = counted(steps.rows_per_step, "virtual node")
-    sentences = [
-        f"{steps.rows_per_step} rows of the trace were taken as one step: {n_steps:,} steps with "
-        f"{nodes} of {counted(n_channels, 'channel')}, {_from_row(steps.offset)}"
-    ]
-    if n_left_out:
-        sentences.append(f"{counted(n_left_out, 'row')} at the end, no whole step, were left out")
-    if scatter > ROUNDING:
-        sentences.append(
-            f"inputs are means over their steps, in which they scatter by {scatter:.2g} of their "
-            "range"
-        )
-    if any(run.is_mask_unused for run in runs):
-        sentences.append("inputs were recorded without the mask, which was not used")
     return Check(
-        "; ".join(sentences) + ".",
+        f"{steps.rows_per_step} rows of the trace were taken as one step, "
+        f"{_from_row(steps.offset)}: {n_steps:,} steps with {steps.rows_per_step} virtual nodes of "
+        f"{counted(n_channels, 'channel')}.{_particulars(runs)}",
         kind="note",
         cause="trace",
         rows_per_step=steps.rows_per_step,
         offset=steps.offset,
         steps=n_steps,
-        left_out_rows=n_left_out,
-        scatter=scatter,
+        left_out_rows=sum(run.n_left_out for run in runs),
+        scatter=max(run.scatter for run in runs),
     )
+
+
+def _particulars(runs: list[_FoldedRun]) -> str:
+    """Return what was left out, averaged or not used, in sentences; empty where nothing was."""
+    text = ""
+    n_left_out = sum(run.n_left_out for run in runs)
+    if n_left_out:
+        text += f" {counted(n_left_out, 'row')} at the end, no whole step, were left out."
+    scatter = max(run.scatter for run in runs)
+    if scatter > ROUNDING:
+        text += (
+            " Inputs are means over their steps, in which they scatter by "
+            f"{100 * scatter:.2g} % of their range."
+        )
+    if any(run.is_mask_unused for run in runs):
+        text += " Inputs were recorded without the mask, which was not used."
+    return text
 
 
 def _other_offset(runs: list[_FoldedRun], steps: TraceSteps) -> Iterator[Check]:

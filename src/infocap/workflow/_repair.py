@@ -42,7 +42,7 @@ ORDER_CAUSES = {
 # Findings beside which the order of rows cannot be judged, for they hide whether it has a meaning.
 INPUT_CAUSES = {
     *("domain", "shape of inputs", "correlated inputs", "rounded inputs", "another design"),
-    *("stacked", "repeats"),
+    *("stacked", "repeats", "held inputs"),
 }
 # Rows that are realigned: more need memory for their fit.
 MAX_REALIGNED_ROWS = 200_000
