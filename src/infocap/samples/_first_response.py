@@ -26,7 +26,7 @@ MIN_STEPS_PER_FUNCTION = 5
 FALSE_ALARM = 1e-6
 # Share of its variance that the input explains at the first row, relative to that at the row where
 # it is largest. Inputs that depend on each other explain a little in earlier rows.
-MIN_SHARE_OF_LARGEST = 0.05
+MIN_SHARE_OF_LARGEST = 0.003
 # Size of a function, relative to its range, below which the others make it up.
 SMALLEST_SIZE = 1e-6
 # Share of its variance below which what a fit leaves of a channel is rounding.

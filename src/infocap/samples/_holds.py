@@ -118,8 +118,10 @@ def _find_changes(u: Floats) -> _Changes:
     for column in u.T:
         sizes = np.abs(np.diff(column))
         tolerance = CHANGE_IN_DEVIATIONS / NOISE_QUANTILE_OF_NORMAL * _low_quantile(sizes)
-        if np.all(sizes <= tolerance):  # as of most inputs that are not held
-            tolerances.append(tolerance)
+        if np.all(sizes <= tolerance):
+            if sizes.any():  # It moves from row to row, as most inputs do.
+                return _Changes(np.arange(0), stay=False)
+            tolerances.append(0.0)
             continue
         levels = _levels(column)
         if levels.number >= MIN_LEVELS_OF_CONVERTER:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import is_on_device
+from .._arrays import array_namespace, is_on_device
 from .._formatting import counted
 from .._validation import require_whole_number
 from ..errors import Check, DataError, ParameterError
@@ -339,7 +339,8 @@ class _Trace:
         if isinstance(self.source, np.ndarray) or is_on_device(self.source):
             stop = steps.offset + n_steps * rows_per_step
             shape = (n_steps, rows_per_step * self.n_channels)
-            return self.source[steps.offset : stop].reshape(shape)
+            rows = self.source[steps.offset : stop, ...]
+            return array_namespace(rows).reshape(rows, shape)
         return FoldedRows(self.source, rows_per_step, steps.offset, n_steps)
 
     def node_names(self, rows_per_step: int) -> list[str]:
