@@ -193,9 +193,13 @@ def _refuse_short_run(run: _Run, run_name: str, n_left_out: int, basis: Any) -> 
     lengths = {table.shape[0] for table in run.tables}
     if len(lengths) > 1 or run.u.shape[1] != basis.n_inputs:
         shapes = [f"{table.name}{run_name} {table.shape}" for table in run.tables]
+        hint = ""
+        if n_rows >= 2 * run.u.shape[0]:
+            n_nodes = n_rows // run.u.shape[0]
+            hint = f" Of a trace of virtual nodes, give `rows_per_step={n_nodes}`."
         raise DataError(
             f"the shapes are {', '.join(shapes)}; give equally many rows, and {basis.n_inputs} "
-            "columns of u."
+            f"columns of u.{hint}"
         )
     if n_rows <= n_left_out:
         raise DataError(

@@ -417,6 +417,8 @@ def _refuse_unequal_lengths(u_shape: tuple[int, int], x_shape: tuple[int, int]) 
     if u_shape[0] == x_shape[0]:
         return
     hint = "give one row for each sample"
+    if u_shape[0] and x_shape[0] >= 2 * u_shape[0]:
+        hint += f", or, of a trace of virtual nodes, `rows_per_step={x_shape[0] // u_shape[0]}`"
     if u_shape[0] == x_shape[1]:
         hint = "the lengths agree with x.T"
     elif u_shape[1] == x_shape[0]:

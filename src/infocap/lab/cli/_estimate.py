@@ -211,7 +211,8 @@ def explore(
     with warnings_in_checks():
         exploration = search_functions(family=chosen.basis.families, **settings)
     metadata = exploration.result.metadata | {"provenance": provenance(recording)}
-    result = replace(exploration.result, metadata=metadata)
+    checks = (*exploration.result.checks, *recording.checks)
+    result = replace(exploration.result, metadata=metadata, checks=checks)
     output.finish(result, ["", *exploration.search_lines(), "", *summary(result)])
 
 

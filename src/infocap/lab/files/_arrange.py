@@ -116,7 +116,8 @@ def as_table(path: Path, name: str, values: ArrayLike, is_trace: bool = False) -
     if len(values.shape) != 2 and not is_sequence:
         raise DataError(
             f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels), "
-            "or say what the axes of x are, such as `axes='samples,averages,channels'`."
+            "or say what the axes of x are, such as `axes='samples,averages,channels'`, or, of a "
+            "trace of virtual nodes, `rows_per_step`."
         )
     return values
 
@@ -169,6 +170,11 @@ def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
     elif n_inputs == n_readouts:
         transposed = "both"
         axes = "channels,samples"
+    elif n_rows and n_readout_rows >= 2 * n_rows:
+        raise DataError(
+            f"{message}; give one row for each sample, or, of a trace of virtual nodes, "
+            f"`rows_per_step={n_readout_rows // n_rows}`."
+        )
     else:
         raise DataError(f"{message}; give one row for each sample.")
     raise DataError(
