@@ -56,6 +56,7 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
     "compare.md": ("result.nc", "other.nc"),
     "files.md": ("messy", "lab.npz", "monday.nc", "tuesday.nc"),
     "howto/share.md": ("result.nc",),
+    "howto/traces.md": ("trace.csv",),
     "howto/mistakes.md": ("slipped.nc",),
 }
 MEASURE = """import numpy as np
@@ -130,6 +131,11 @@ def laboratory(tmp_path_factory):
     for name, day in (("monday.nc", slice(0, 100)), ("tuesday.nc", slice(100, 256))):
         infocap.Recording(u[day], x[day], recording.design_index[day]).save(folder / name)
     np.savez(folder / "lab.npz", v1=u[:, 0], v2=u[:, 1], spectrum1=x[:, :6], spectrum2=x[:, 6:])
+    drive = np.random.default_rng(1).uniform(-1, 1, (1500, 1))
+    nodes = infocap.systems.DelayReservoir(24, input_scale=0.5, noise=0.002)(drive, seed=1)
+    rows = np.column_stack([np.repeat(drive, 24), nodes.ravel()])
+    rows = np.vstack([np.zeros((7, 2)), rows])
+    np.savetxt(folder / "trace.csv", rows, "%.9g", ",", header="u,photodiode", comments="")
     (folder / "messy").mkdir()
     for write in (
         messy_files.write_european,

@@ -22,7 +22,7 @@ from ..errors import Check, DataError, DataWarning, ParameterError
 from ..estimators import find_mistakes
 from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording, fold_recording, recording_of_trace
-from ..samples import TraceSteps, fold
+from ..samples import TraceSteps, as_columns, fold
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
 from ._from_arrays import EstimateOptions
@@ -161,7 +161,7 @@ def diagnose(
     elif x is not None and steps is not None:
         recording = recording_of_trace(fold(u, x, steps))
     elif x is not None:
-        recording = Recording(np.asarray(u), np.asarray(x), np.arange(len(x)))
+        recording = Recording(np.asarray(as_columns(u)), np.asarray(x), np.arange(len(x)))
     else:
         raise ParameterError(
             "`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording."
