@@ -401,7 +401,8 @@ def readouts_around(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
 
 def course_within_steps(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     """Return an input that is held, and what a channel does in the meantime."""
-    rows = np.arange(min(N_STEPS_SHOWN * found["rows_per_step"], MAX_POINTS, excerpt.n))
+    n_rows = min(N_STEPS_SHOWN * found["rows_per_step"], MAX_POINTS, excerpt.n)
+    rows = (excerpt.n - n_rows) // 2 + np.arange(n_rows)  # after any transient at the beginning
     x = excerpt.positions[rows]
     channel = int(np.argmax(np.std(excerpt.x[rows], axis=0)))
     return Picture(
@@ -412,7 +413,7 @@ def course_within_steps(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         series=[
             series("expected", x, _standardised(excerpt.u[:, 0])[rows], "input"),
             series(
-                "usual", x, _standardised(excerpt.x[:, channel])[rows], _name_of(excerpt, channel)
+                "found", x, _standardised(excerpt.x[:, channel])[rows], _name_of(excerpt, channel)
             ),
         ],
     )
