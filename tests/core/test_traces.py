@@ -66,9 +66,7 @@ def test_a_trace_gives_the_result_of_the_folded_arrays(u, x, folded):
     assert_same(result, folded)
     assert result.warnings == ()
     (note,) = result.notes
-    assert note.startswith(
-        f"{N_NODES} rows of the trace were taken as one step, from the first row"
-    )
+    assert note.startswith(f"the trace was folded into steps of {N_NODES} rows, from the first row")
     assert note.found["steps"] == N
 
 

@@ -136,7 +136,7 @@ def test_commands_fold_traces(folder, tmp_path, folded):
     ran, said = run("estimate", folder / "run.csv", *basis, *steps, "-o", path)
     assert ran.exit_code == 0, said
     assert "600 samples, 1 input, 8 readouts" in said
-    assert "note: 8 rows of the trace were taken as one step, from row 3 on" in said
+    assert "note: the trace was folded into steps of 8 rows, from row 3 on" in said
     assert_allclose(infocap.load_result(path).capacity, folded.capacity, rtol=0, atol=1e-12)
 
     ran, said = run("explore", folder / "run.h5", *steps, "--washout", "20", "--most-tested", "200")

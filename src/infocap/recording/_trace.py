@@ -202,14 +202,13 @@ def find_steps(
     if is_of_several_traces(u if x is None else x):
         u = u[0]
         x = None if x is None else x[0]
-    inputs = Table(as_columns(u), "u")
+    inputs = Table(as_columns(u, "u"), "u")
     n_inputs = inputs.shape[0]
-    n_rows = n_inputs if x is None else len(x)
-    if n_rows != n_inputs:
+    trace = None if x is None else Table(as_columns(x, "x"), "x", complex_as="split")
+    if trace is not None and trace.shape[0] != n_inputs:
         if rows_per_step is None:
-            rows_per_step = n_rows // n_inputs
-        rows_per_step = require_whole_number("rows_per_step", rows_per_step, 2)
-        trace = Table(as_columns(x), "x", complex_as="split")
+            rows_per_step = max(trace.shape[0] // n_inputs, 1)
+        rows_per_step = require_whole_number("rows_per_step", rows_per_step, 1)
         return TraceSteps(rows_per_step, _offset_of_trace(inputs, trace, rows_per_step))
     hold = hold_of_rows(inputs)
     if hold is None:

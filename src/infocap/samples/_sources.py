@@ -199,7 +199,12 @@ def sent_as_name(source: Any) -> Any | None:
 
 def in_memory(source: Any) -> bool:
     """Return whether rows are in memory, so that reading them ahead would gain nothing."""
-    return isinstance(source, np.ndarray) or type(source).__module__.split(".")[0] == "pandas"
+    return isinstance(source, np.ndarray) or is_of_pandas(source)
+
+
+def is_of_pandas(source: Any) -> bool:
+    """Return whether a source is a table or a column of pandas."""
+    return type(source).__module__.split(".")[0] == "pandas"
 
 
 def _as_file_rows(array: np.memmap) -> FileRows | None:

@@ -82,7 +82,7 @@ class Table:
 
     def __init__(self, source: ArrayLike, name: str, complex_as: str | None = None) -> None:
         if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
-            source = _as_array(source, name)
+            source = as_array(source, name)
         if hasattr(source, "detach"):
             source = source.detach()  # A tensor of a model that could still be trained.
         _refuse_shape(tuple(source.shape), name)
@@ -318,7 +318,7 @@ class Table:
             )
         if not is_complex and dtype.kind not in REAL_KINDS + CONVERTIBLE_KINDS:
             raise DataError(f"{self.name} holds {dtype}; give numbers.")
-        names = _labels_of_columns(self.source)
+        names = labels_of_columns(self.source)
         if is_complex and self.complex_as == "split":
             real = [f"re({name})" for name in names]
             return real + [f"im({name})" for name in names]
@@ -356,7 +356,7 @@ class _RowsElsewhere:
         self.shape = shape
 
 
-def _as_array(source: ArrayLike, name: str) -> Any:
+def as_array(source: ArrayLike, name: str) -> Any:
     """Convert lists and the like; what is no table of numbers is refused."""
     try:
         return np.asarray(source)
@@ -390,7 +390,7 @@ def _relative_rounding(dtype: np.dtype[Any]) -> float:
     return float(np.finfo(dtype).eps) if is_narrow else 0.0
 
 
-def _labels_of_columns(source: Any) -> list[str]:
+def labels_of_columns(source: Any) -> list[str]:
     """Return names of columns from pandas or xarray, else their numbers."""
     labels = getattr(source, "columns", None)
     if labels is None and hasattr(source, "dims") and hasattr(source, "coords"):

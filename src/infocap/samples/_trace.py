@@ -21,8 +21,8 @@ from ..typing import ArrayLike, Floats, Integers
 from ._first_response import find_first_response
 from ._holds import MAX_ROWS_FOR_HOLDS, Hold, find_hold
 from ._runs import is_of_several_runs
-from ._sources import FoldedRows, LabelledRows
-from ._table import Table
+from ._sources import FoldedRows, LabelledRows, is_of_pandas
+from ._table import Table, as_array, labels_of_columns
 
 # Rows of inputs that are read at a time.
 ROWS_PER_READ = 1 << 18
@@ -238,7 +238,7 @@ def _fold_run(
     channel: Sequence[str],
     run_name: str,
 ) -> _FoldedRun:
-    inputs = Table(as_columns(u), "u")
+    inputs = Table(as_columns(u, "u"), "u")
     trace = _Trace.of(x, "x", channel)
     n_steps = _count_steps(inputs.shape[0], trace.n_rows, steps, run_name)
     folded_inputs = _fold_inputs(inputs, trace.n_rows, n_steps, steps, run_name)
@@ -255,7 +255,7 @@ def _fold_run(
     first_response = None
     if inputs.shape[0] != trace.n_rows:
         slack = trace.n_rows - n_steps * steps.rows_per_step
-        table = Table(as_columns(trace.source), "x", complex_as="split")
+        table = Table(as_columns(trace.source, "x"), "x", complex_as="split")
         response = find_first_response(folded_inputs.values, table, steps.rows_per_step, slack)
         first_response = response.row
     values: Any = folded_inputs.values
@@ -284,13 +284,13 @@ def is_of_several_traces(x: Any) -> bool:
     return is_of_several_runs(x)
 
 
-def as_columns(values: ArrayLike) -> Any:
+def as_columns(values: ArrayLike, name: str) -> Any:
     """Return a sequence in one dimension as one column; what is in a file stays there."""
     if not hasattr(values, "shape"):
-        values = np.asarray(values)
+        values = as_array(values, name)
     if len(values.shape) != 1:
         return values
-    if hasattr(values, "to_numpy"):  # a series of pandas
+    if is_of_pandas(values):
         values = values.to_numpy()
     if isinstance(values, np.ndarray) or is_on_device(values):
         return values[:, None]
@@ -311,15 +311,15 @@ class _Trace:
 
     @classmethod
     def of(cls, x: ArrayLike, name: str, channel: Sequence[str]) -> _Trace:
+        if not hasattr(x, "shape"):
+            x = as_array(x, name)
         names = list(channel)
-        if not names and hasattr(x, "columns"):
-            names = [str(label) for label in x.columns]
-        elif not names and hasattr(x, "dims") and len(x.dims) == 2 and x.dims[1] in x.coords:
-            names = [str(label) for label in x.coords[x.dims[1]].values]
+        if not names and len(x.shape) == 2:
+            labels = labels_of_columns(x)
+            are_numbers = labels == [str(k) for k in range(x.shape[1])]
+            names = [] if are_numbers else labels
         source = x.source if isinstance(x, LabelledRows) else x
-        if not hasattr(source, "shape"):
-            source = np.asarray(source)
-        if hasattr(source, "to_numpy"):  # pandas, whose slices are no arrays
+        if is_of_pandas(source):
             source = source.to_numpy()
         if len(source.shape) not in (1, 2) or 0 in source.shape:
             raise DataError(
@@ -602,11 +602,11 @@ def _joined(runs: list[_FoldedRun], steps: TraceSteps) -> FoldedTrace:
 def _note(runs: list[_FoldedRun], steps: TraceSteps) -> Check:
     """Return what was made of the trace, and which rows were left out."""
     n_steps = sum(run.n_steps for run in runs)
-    n_channels = len(runs[0].node_names) // steps.rows_per_step
+    channels = counted(len(runs[0].node_names) // steps.rows_per_step, "channel")
     return Check(
-        f"{steps.rows_per_step} rows of the trace were taken as one step, "
-        f"{_from_row(steps.offset)}: {n_steps:,} steps with {steps.rows_per_step} virtual nodes of "
-        f"{counted(n_channels, 'channel')}.{_particulars(runs)}",
+        f"the trace was folded into steps of {counted(steps.rows_per_step, 'row')}, "
+        f"{_from_row(steps.offset)}: {counted(n_steps, 'step')} with "
+        f"{counted(steps.rows_per_step, 'virtual node')} of {channels}.{_particulars(runs)}",
         kind="note",
         cause="trace",
         rows_per_step=steps.rows_per_step,

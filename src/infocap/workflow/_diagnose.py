@@ -161,7 +161,7 @@ def diagnose(
     elif x is not None and steps is not None:
         recording = recording_of_trace(fold(u, x, steps))
     elif x is not None:
-        recording = Recording(np.asarray(as_columns(u)), np.asarray(x), np.arange(len(x)))
+        recording = Recording(np.asarray(as_columns(u, "u")), np.asarray(x), np.arange(len(x)))
     else:
         raise ParameterError(
             "`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording."
