@@ -2,6 +2,7 @@
 
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
@@ -122,6 +123,28 @@ def test_the_design_index_of_each_step_sorts_them(tmp_path):
     assert_array_equal(recording.inputs, U)
     assert_array_equal(recording.readouts, X)
     assert_array_equal(recording.design_index, np.arange(N))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv"])
+def test_a_trace_goes_with_the_inputs_of_its_plan(tmp_path, suffix):
+    plan = infocap.lab.Plan(n_inputs=1, n_samples=400, seed=1, max_delay={1: 4}, runs=2, washout=10)
+    plan.save(tmp_path / "plan.toml")
+    inputs = tmp_path / "inputs.csv"
+    assert run("draw", tmp_path / "plan.toml", "-o", inputs)[0].exit_code == 0
+    x = np.random.default_rng(0).standard_normal((420, N_NODES))
+    trace = np.concatenate([BEFORE, x.ravel()])
+    path = tmp_path / f"trace{suffix}"
+    if suffix == ".npy":
+        np.save(path, trace)
+    else:
+        np.savetxt(path, trace, "%.17g", header="Photodiode [V]", comments="")
+    recording = infocap.read(inputs, path, rows_per_step=N_NODES, offset=OFFSET)
+    in_design_order = np.argsort(pd.read_csv(inputs, comment="#")["design_index"])
+    assert_array_equal(recording.readouts, x[in_design_order])
+    assert recording.runs == [slice(0, 210), slice(210, 420)]
+    assert recording.washout == 10
+    with pytest.raises(DataError, match="of a trace of virtual nodes, `rows_per_step"):
+        infocap.read(inputs, path)
 
 
 def run(*arguments):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import DataError, ParameterError
 from ...recording import Measurements, Recording, assemble_recording, integer_index
-from ...samples import FoldedTrace, TraceSteps, fold
+from ...samples import FoldedTrace, TraceSteps, as_columns, fold
 from ...typing import ArrayLike, Integers
 
 AXES = ("samples", "averages", "channels")
@@ -108,12 +108,13 @@ def as_table(path: Path, name: str, values: ArrayLike, is_trace: bool = False) -
 
     Inputs and readouts of a trace may have one dimension.
     """
-    if name == "u" and len(values.shape) == 1 and not is_trace:
+    if is_trace:
+        values = as_columns(values, name)
+    elif name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if 0 in values.shape:
         raise DataError(f"{name} in {path} is empty: its shape is {values.shape}.")
-    is_sequence = is_trace and len(values.shape) == 1
-    if len(values.shape) != 2 and not is_sequence:
+    if len(values.shape) != 2:
         raise DataError(
             f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels), "
             "or say what the axes of x are, such as `axes='samples,averages,channels'`, or, of a "
@@ -167,14 +168,14 @@ def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
     elif n_inputs == n_readout_rows:
         transposed = "u"
         axes = "samples,channels"
-    elif n_inputs == n_readouts:
-        transposed = "both"
-        axes = "channels,samples"
     elif n_rows and n_readout_rows >= 2 * n_rows:
         raise DataError(
             f"{message}; give one row for each sample, or, of a trace of virtual nodes, "
             f"`rows_per_step={n_readout_rows // n_rows}`."
         )
+    elif n_inputs == n_readouts:
+        transposed = "both"
+        axes = "channels,samples"
     else:
         raise DataError(f"{message}; give one row for each sample.")
     raise DataError(
