@@ -314,7 +314,9 @@ DESIGNS = {
     "snake scan": Design(snake_scan, is_random=False, right_words=DEPENDENT_ROWS),
     "autocorrelated": Design(autocorrelated, is_random=False, right_words=DEPENDENT_ROWS),
     "periodic": Design(periodic, is_random=False, right_words=DEPENDENT_ROWS),
-    "held": Design(held, is_random=False, right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS)),
+    "held": Design(
+        held, is_random=False, right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS, "held inputs")
+    ),
     "reflected walk": Design(reflected_walk, is_random=False, right_words=DEPENDENT_ROWS),
     "blocks in random order": Design(
         blocks_in_random_order, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
