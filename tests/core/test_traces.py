@@ -466,6 +466,8 @@ CLEAN = {
     "random walk": np.cumsum(GENERATOR.standard_normal(6000)),
     "sorted levels": np.repeat(np.arange(8), 750),
     "constant": np.ones(6000),
+    "square wave": np.resize(np.repeat([-1.0, 1.0], 10), 6000),
+    "bits of a Sobol sequence": np.resize([0.0, 1.0, 1.0, 0.0], 6000),
     "few rows": GENERATOR.uniform(-1, 1, 3),
 }
 

@@ -45,6 +45,7 @@ class _Changes:
 
     rows: Integers
     stay: bool
+    have_two_levels: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def find_hold(u: Floats) -> Hold | None:
     gaps = np.diff(changes.rows)
     if len(gaps) < 2 or not changes.stay:
         return None
+    if changes.have_two_levels and np.all(gaps == gaps[0]):
+        return None  # A square wave changes each time; bits that are held do so half of the times.
     best: Hold | None = None
     candidates = _candidates(gaps)
     for rows_per_step in candidates:
@@ -136,7 +139,11 @@ def _find_changes(u: Floats) -> _Changes:
     movement = np.abs(u[rows[1:] - 1] - u[rows[:-1]])
     stays = np.all(movement <= np.array(tolerances), axis=1)
     share_staying = np.mean(stays) if len(stays) else 0.0
-    return _Changes(rows, stay=bool(share_staying >= MIN_SHARE_OF_STAYING and not is_slow_ramp))
+    return _Changes(
+        rows,
+        stay=bool(share_staying >= MIN_SHARE_OF_STAYING and not is_slow_ramp),
+        have_two_levels=u.shape[1] == 1 and len(np.unique(u)) == 2,
+    )
 
 
 def _low_quantile(sizes: Floats) -> float:
