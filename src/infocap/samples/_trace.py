@@ -606,7 +606,7 @@ def _note(runs: list[_FoldedRun], steps: TraceSteps) -> Check:
     return Check(
         f"the trace was folded into steps of {counted(steps.rows_per_step, 'row')}, "
         f"{_from_row(steps.offset)}: {counted(n_steps, 'step')} with "
-        f"{counted(steps.rows_per_step, 'virtual node')} of {channels}.{_particulars(runs)}",
+        f"{counted(steps.rows_per_step, 'virtual node')} of {channels}{_particulars(runs)}.",
         kind="note",
         cause="trace",
         rows_per_step=steps.rows_per_step,
@@ -618,19 +618,19 @@ def _note(runs: list[_FoldedRun], steps: TraceSteps) -> Check:
 
 
 def _particulars(runs: list[_FoldedRun]) -> str:
-    """Return what was left out, averaged or not used, in sentences; empty where nothing was."""
+    """Return what was left out, averaged or not used, each after a full stop."""
     text = ""
     n_left_out = sum(run.n_left_out for run in runs)
     if n_left_out:
-        text += f" {counted(n_left_out, 'row')} at the end, no whole step, were left out."
+        text += f". {counted(n_left_out, 'row')} at the end, no whole step, were left out"
     scatter = max(run.scatter for run in runs)
     if scatter > ROUNDING:
         text += (
-            " Inputs are means over their steps, in which they scatter by "
-            f"{100 * scatter:.2g} % of their range."
+            ". Inputs are means over their steps, in which they scatter by "
+            f"{100 * scatter:.2g} % of their range"
         )
     if any(run.is_mask_unused for run in runs):
-        text += " Inputs were recorded without the mask, which was not used."
+        text += ". Inputs were recorded without the mask, which was not used"
     return text
 
 
