@@ -58,7 +58,7 @@ SECTIONS = {
         "diagnostics/_order.py",
         "diagnostics/_time.py",
         "diagnostics/_rows.py",
-        "diagnostics/_sentinels.py",
+        "diagnostics/_references.py",
     ),
     "Samples, readouts and repeats": (
         "diagnostics/_answer.py",

@@ -24,7 +24,7 @@ HANDED_ON = {
     "diagnostics/_checks.py",
     "diagnostics/_finding.py",
     "diagnostics/_ranking.py",
-    "diagnostics/_sentinels.py",
+    "diagnostics/_references.py",
     "dimension/_repeats.py",
     "dimension/_spectra.py",
     "estimators/_pipeline.py",

@@ -22,13 +22,13 @@ from ._checks import told_findings as told_findings
 from ._excerpt import MAX_ROWS as MAX_ROWS
 from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES
 from ._excerpt import N_LOW_FUNCTIONS as N_LOW_FUNCTIONS
-from ._sentinels import CHANGES_CHECK as CHANGES_CHECK
-from ._sentinels import REFERENCES_CHECK as REFERENCES_CHECK
-from ._sentinels import STEADY as STEADY
-from ._sentinels import References as References
-from ._sentinels import Steadiness as Steadiness
-from ._sentinels import look_at_references as look_at_references
-from ._sentinels import with_references as with_references
+from ._reference_series import References as References
+from ._references import CHANGES_CHECK as CHANGES_CHECK
+from ._references import REFERENCES_CHECK as REFERENCES_CHECK
+from ._references import STEADY as STEADY
+from ._references import Steadiness as Steadiness
+from ._references import look_at_references as look_at_references
+from ._references import with_references as with_references
 from ._values import CODES as CODES
 
 __all__ = ["CHECKS", "DATA", "Case", "Check", "finding", "level", "run_checks"]

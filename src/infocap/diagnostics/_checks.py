@@ -28,9 +28,9 @@ from ._order import inputs_of_other_rows
 from ._outliers import far_values
 from ._pictures import picture_of
 from ._ranking import one_cause_first
+from ._references import CHANGES_CHECK
 from ._residuals import fit_readouts
 from ._rows import misplaced_rows
-from ._sentinels import CHANGES_CHECK
 from ._sequences import dependent_inputs, unsettled_beginning
 from ._time import changes_with_time, periods
 from ._values import (

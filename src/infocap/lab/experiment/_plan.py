@@ -45,7 +45,7 @@ DESCRIPTIVE_ENTRIES = ("title", "metadata")
 TEXT_ENTRIES = ("input_unit", "readout_unit", "title")
 # Measurements at reference inputs, where a plan does not say how many: one in this many samples, or
 # more often in a short run, so that there are N_REFERENCES, but no more often than the second
-# number. With fewer nothing is proved (diagnostics/_sentinels.py), and a short run has none. Of a
+# number. With fewer nothing is proved (diagnostics/_references.py), and a short run has none. Of a
 # very long run, MAX_REFERENCES tell enough.
 SAMPLES_PER_REFERENCE = 32
 MIN_SAMPLES_PER_REFERENCE = 8
