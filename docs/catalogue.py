@@ -56,6 +56,7 @@ SECTIONS = {
     ),
     "Order and time": (
         "diagnostics/_order.py",
+        "diagnostics/_slips.py",
         "diagnostics/_time.py",
         "diagnostics/_rows.py",
         "diagnostics/_references.py",

@@ -71,6 +71,18 @@ def test_mistakes_are_found_in_the_order_of_acquisition_and_in_late_stretches():
     assert set(check.found["rows"]) <= set(order[14_990:15_410].tolist())
 
 
+@pytest.mark.parametrize("shift", [0, 5])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6, 7, 8])
+def test_reversed_readouts_are_reversed_and_neither_shifted_nor_in_order(seed, shift):
+    basis = infocap.product_basis("legendre", 2, 6)
+    u = infocap.draw(basis, 512, design="random", seed=seed)
+    x = infocap.systems.RandomFeatures(2, 8, noise=1e-2, seed=seed)(u, seed=2)
+    (check,) = infocap.diagnose(u, np.roll(x[::-1], shift, axis=0), basis).checks
+    assert (check.found["cause"], check.found["reversed"]) == ("shift", True)
+    assert check.found["lag"] == -shift
+    assert ("reversed and shifted by +5 samples" in check) == (shift == 5)
+
+
 def test_memory_is_told_with_its_delays():
     x = SYSTEM(U, seed=7)
     (check,) = infocap.diagnose(recorded(U, x + 0.3 * np.roll(x, 2, axis=0)), basis=BASIS).checks

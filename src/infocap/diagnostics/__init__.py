@@ -9,9 +9,9 @@ that yields findings; ``DATA["in order"] = function`` adds one.
 
 from ..errors import Check
 from ._case import Case
+from ._chance import level
 from ._checks import CHECKS, DATA, run_checks
 from ._finding import finding
-from ._order import level
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.

@@ -1,11 +1,53 @@
-"""Tails of the distributions that statistics have by chance."""
+"""What chance alone gives: tails of distributions, and the level at which a test speaks."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
 from ..typing import Floats
+
+if TYPE_CHECKING:
+    from ._excerpt import Excerpt
+
+# Probability that chance alone raises a warning on a whole data set, and the number of tests that
+# share it: the level of one test is their ratio (Bonferroni).
+FALSE_ALARM_PER_DATA_SET = 1e-3
+N_TESTS = 25
+# A first p-value below this is computed again from random orders. Heavy tails make first p-values
+# too small, never a hundred times too large.
+P_VALUE_TO_LOOK_AGAIN = 1e-3
+# Random orders, or far rows, from which a p-value is computed. A gamma distribution with their mean
+# and variance gives its tail.
+N_RANDOM_ORDERS = 200
+
+
+def level(excerpt: Excerpt) -> float:
+    """Return the level of a test of this excerpt: it reports what has a smaller p-value.
+
+    One probability of a false alarm is shared among all tests and all excerpts of a data set.
+
+    Parameters
+    ----------
+    excerpt
+        What a test of the data is given.
+
+    Examples
+    --------
+    >>> found = []
+    >>> def my_test(excerpt):
+    ...     found.append(infocap.diagnostics.level(excerpt))
+    ...     yield from ()
+    >>> infocap.diagnostics.DATA["nothing in particular"] = my_test
+    >>> u = infocap.draw(infocap.product_basis("legendre", 1, 3), 64, seed=1)
+    >>> found_in_data = infocap.diagnose(u, u**2)
+    >>> del infocap.diagnostics.DATA["nothing in particular"]
+    >>> 0 < found[0] < 1e-3
+    True
+    """
+    return FALSE_ALARM_PER_DATA_SET / N_TESTS * excerpt.share
 
 
 def chi_squared_tail(value: Any, degrees_of_freedom: Any) -> Any:
@@ -14,7 +56,7 @@ def chi_squared_tail(value: Any, degrees_of_freedom: Any) -> Any:
 
 
 def gamma_tail(value: float, draws: Floats) -> float:
-    """Return the probability above a value of the gamma distribution with the moments of draws."""
+    """Return the tail above a value of the gamma distribution with mean and variance of draws."""
     mean = float(np.mean(draws))
     variance = float(np.var(draws))
     if variance <= 0:
@@ -23,6 +65,6 @@ def gamma_tail(value: float, draws: Floats) -> float:
 
 
 def normal_scores(series: Floats) -> Floats:
-    """Return numbers of a normal distribution in the order of each column."""
+    """Replace the values of each column by quantiles of a normal distribution, in their order."""
     ranks = np.argsort(np.argsort(series, axis=0), axis=0)
     return ndtri((ranks + 0.5) / len(series))

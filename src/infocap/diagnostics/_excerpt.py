@@ -127,9 +127,9 @@ class Excerpt:
     @cached_property
     def related_inputs(self) -> tuple[int, float] | None:
         """Lag and size of the relation between inputs of neighbouring rows; None if none."""
-        from ._order import inputs_in_order
+        from ._lags import find_related_inputs
 
-        return inputs_in_order(self)
+        return find_related_inputs(self)
 
     def past_inputs(self, memory: int) -> Floats:
         """Return the inputs of a sequence with earlier ones in front, (memory + n, inputs)."""

@@ -1,18 +1,15 @@
-"""Tests of order: readouts that know inputs of other rows.
+"""Tests of order: do readouts hold inputs of other rows than their own?
 
-Each statistic is a sum of squares of correlations between residuals and functions that they must
-not know. Its first probability is that of a chi-squared number. Residuals have heavy tails in small
-data sets, so a probability that is worth a word is computed once more from random orders of the
-same rows (with memory: from inputs of far rows), and only that one counts.
-
-The size of a finding is the capacity that the forbidden functions hold in the whitened readouts.
+The test asks one question after the other: are the rows' own inputs seen at all, is the order of
+the rows random, are the rows of a sequence in order, did rows slip (`_slips`), and are inputs of
+neighbouring rows seen beside the own ones (`_lags`)? The first that finds something ends it. The
+size of a finding is the capacity of the forbidden functions in the whitened readouts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,216 +18,65 @@ import scipy.fft
 from .._formatting import counted, join_names
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._chance import chi_squared_tail, gamma_tail
+from ._chance import chi_squared_tail, gamma_tail, level
 from ._excerpt import Excerpt
 from ._finding import MIN_CAPACITY_OF_WARNING, finding
-from ._residuals import Residuals, powers_of_correlations, uncorrelated
+from ._lags import (
+    MAX_LAG,
+    Lags,
+    independent_shifts,
+    lagged_capacity,
+    lagged_correlations,
+    lagged_power,
+    power_by_chance,
+    scan_lags,
+    scanned_functions,
+)
+from ._residuals import Residuals, powers_of_correlations
+from ._slips import SHIFT_RATIO, align, alignment_checks
 
-# Probability that chance alone raises a warning on a whole data set, and among how many tests it is
-# shared: each test compares its p-value with the ratio.
-FALSE_ALARM_PER_DATA_SET = 1e-3
-N_TESTS = 25
-# A first p-value below this is computed again from random orders. Heavy tails make first p-values
-# too small, never a hundred times too large.
-P_VALUE_TO_LOOK_AGAIN = 1e-3
-# Random orders, or far rows, from which a p-value is computed. A gamma distribution with their mean
-# and variance gives its tail.
-N_RANDOM_ORDERS = 200
-# Rows up to which inputs of neighbours are looked at, in either direction.
-MAX_LAG = 8
-# Functions of low degree whose values in other rows are looked for.
-N_SCANNED_FUNCTIONS = 12
-MAX_SCANNED_DEGREE = 3
-# Values of functions, and guesses of them, end at so many standard deviations.
-MAX_GUESS = 3.0
-# Rows below which nothing is said about their order.
-MIN_ROWS_OF_ORDER = 128
-# Rows up to which inputs are compared with each other.
-MAX_LAG_OF_INPUTS = 32
-# Functions of neighbouring inputs that are compared, and the sum of their squared correlations from
-# which on the order of the rows has a meaning of its own.
-N_RELATED_FUNCTIONS = 8
-MIN_RELATION_OF_INPUTS = 0.005
-# Parts of the run whose mean inputs may differ.
-N_PARTS_OF_INPUTS = 16
-# Below the first p-value the rows of the fit show that readouts hold functions of their inputs, and
-# below the second one random orders of all rows do; only others are said to hold nothing.
+# Readouts hold their own inputs without doubt where the fit has a p-value below this.
 CLEAR_P_VALUE = 1e-12
+# Otherwise they hold them where a permutation test has a p-value below this, with so many orders.
 MAX_P_VALUE_OF_OWN = 0.01
 N_RANDOM_ORDERS_OF_ALL = 50
-# Sum of squared correlations of functions of neighbouring inputs from which these are sorted.
-MIN_RELATION_OF_SORTED_INPUTS = 0.3
-# Functions that are looked for at all shifts, and rows that must overlap.
+# Functions that are looked for at every shift of the whole table, and the fewest rows that both
+# tables must have in common then.
 N_FUNCTIONS_OF_FAR_SHIFTS = 6
 MIN_COMMON_ROWS = 64
-# Delays and functions that tell whether the rows of a sequence are in order.
+# Whether the rows of a sequence are in order is seen from the delays at which these functions have
+# power: at most and at least so many delays are looked at.
+N_PROFILE_FUNCTIONS = 4
 MAX_PROFILE_DELAY = 24
 MIN_PROFILE_DELAY = 3
-N_PROFILE_FUNCTIONS = 4
+# Delays with a common divisor that show that runs are interleaved.
 MIN_SEEN_DELAYS = 3
-# A step's own inputs are all that is seen where no earlier ones hold this part of their capacity.
+# Rows of a sequence are shuffled where no earlier inputs have this share of the power of the own.
 MAX_SHARE_OF_EARLIER_INPUTS = 0.02
-# A shift: the inputs of another row fit so much better than a row's own.
-SHIFT_RATIO = 5.0
-# An input belongs to another row where its own holds less than this part of that one's capacity.
+# An input is late where at its own row it has less than this share of its capacity at the lag.
 MAX_OWN_SHARE_OF_LATE_INPUT = 0.1
-# A channel is late where its own row holds less than this part of the other row's power, beside so
-# many times what chance gives.
+# A channel is late where at its own row inputs have less than this share of their power at the lag,
+# plus so many times the power by chance.
 MAX_OWN_SHARE_OF_LATE_CHANNEL = 0.1
 TIMES_OF_CHANCE = 3
-
-
-@dataclass(frozen=True)
-class Lags:
-    """How well inputs `lag` rows later (negative: earlier) are seen in the residuals."""
-
-    lags: Integers
-    power: Floats  # n times the sum of squared correlations, (lags,)
-    p_value: Floats  # of each lag, for all lags together
-
-
-def level(excerpt: Excerpt) -> float:
-    """Return the p-value below which a test of this excerpt speaks.
-
-    One probability of a false alarm is shared among all tests and all excerpts of a data set.
-
-    Parameters
-    ----------
-    excerpt
-        What a test of the data is given.
-
-    Examples
-    --------
-    >>> found = []
-    >>> def my_test(excerpt):
-    ...     found.append(infocap.diagnostics.level(excerpt))
-    ...     yield from ()
-    >>> infocap.diagnostics.DATA["nothing in particular"] = my_test
-    >>> u = infocap.draw(infocap.product_basis("legendre", 1, 3), 64, seed=1)
-    >>> found_in_data = infocap.diagnose(u, u**2)
-    >>> del infocap.diagnostics.DATA["nothing in particular"]
-    >>> 0 < found[0] < 1e-3
-    True
-    """
-    return FALSE_ALARM_PER_DATA_SET / N_TESTS * excerpt.share
-
-
-# Inputs of other rows.
-
-
-def lagged_correlations(a: Floats, h: Floats, lag: int) -> Floats:
-    """Return the means of a(t) h(t + lag), (columns of a, columns of h)."""
-    n = len(a) - abs(lag)
-    if lag >= 0:
-        return a[:n].T @ h[lag:] / n
-    return a[-lag:].T @ h[:n] / n
-
-
-def lagged_power(a: Floats, h: Floats, lag: int) -> float:
-    """Return the number of rows times the sum of squared correlations at a lag."""
-    return (len(a) - abs(lag)) * float(np.sum(lagged_correlations(a, h, lag) ** 2))
-
-
-def lagged_capacity(a: Floats, h: Floats, lag: int) -> float:
-    """Return the capacity that functions of inputs `lag` rows later hold, without its bias."""
-    n = len(a) - abs(lag)
-    bias = a.shape[1] * h.shape[1] / n
-    return float(np.sum(lagged_correlations(a, h, lag) ** 2)) - bias
-
-
-def scanned_functions(excerpt: Excerpt) -> Integers:
-    """Return which of the low functions are looked for in other rows."""
-    degrees = excerpt.low.degrees[1:]
-    return np.flatnonzero(degrees <= MAX_SCANNED_DEGREE)[:N_SCANNED_FUNCTIONS]
-
-
-def scan_lags(excerpt: Excerpt, residuals: Residuals) -> Lags:
-    """Look for inputs of neighbouring rows in the residuals; of a sequence, for later ones only."""
-    h = residuals.h[:, scanned_functions(excerpt)]
-    e = residuals.e
-    lags = np.arange(1, MAX_LAG + 1)
-    if not excerpt.of_sequence:
-        lags = np.concatenate([-lags[::-1], lags])
-    power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
-    p_value = chi_squared_tail(power, e.shape[1] * h.shape[1]) * len(lags)
-    if p_value.min() < P_VALUE_TO_LOOK_AGAIN:
-        # Where the law of the inputs and the readouts both change along the run, they are related
-        # at every lag.
-        h = h - _means_of_parts(h)
-        power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
-        draws = _power_without_relation(e, h, _far_shifts(excerpt))
-        p_value = np.array([gamma_tail(value, draws) for value in power]) * len(lags)
-    return Lags(lags, power, p_value)
-
-
-def _far_shifts(excerpt: Excerpt) -> tuple[int, int] | None:
-    """Return the shifts at which inputs of a sequence are independent of residuals; else None."""
-    if not excerpt.of_sequence:
-        return None
-    first = excerpt.samples.basis.memory + MAX_LAG
-    return first, max(excerpt.n - first, first + 1)
-
-
-def _power_without_relation(
-    e: Floats, h: Floats, far_shifts: tuple[int, int] | None = None
-) -> Floats:
-    """Return the power at a lag where rows of `e` and `h` have nothing to do with each other.
-
-    Rows are put in random orders. Those of a sequence stay in theirs, and far rows are taken.
-    """
-    generator = np.random.default_rng(0)
-    draws = []
-    for _ in range(N_RANDOM_ORDERS):
-        if far_shifts is None:
-            other = h[generator.permutation(len(h))]
-        else:
-            other = np.roll(h, int(generator.integers(*far_shifts)), axis=0)
-        draws.append(lagged_power(e, other, 0))
-    return np.array(draws)
-
-
-def inputs_in_order(excerpt: Excerpt) -> tuple[int, float] | None:
-    """Return lag and size of the relation between inputs of neighbouring rows; None if unrelated.
-
-    The size is the sum of squared correlations of functions of low degree.
-
-    Rows of a sorted file, a sweep or a filtered source are not in random order, so tests of order
-    say nothing there.
-    """
-    if excerpt.n < MIN_ROWS_OF_ORDER or not len(excerpt.y):
-        return None
-    h = excerpt.y[:N_RELATED_FUNCTIONS].T.clip(-MAX_GUESS, MAX_GUESS)
-    if lagged_power(h, h, 1) < MIN_RELATION_OF_SORTED_INPUTS * excerpt.n:
-        # Inputs whose law changes along the run are in random order all the same, so the mean of
-        # each part is taken off. Inputs of few levels that are sorted would vanish with it.
-        h = h - _means_of_parts(h)
-    h = uncorrelated(h - h.mean(axis=0))
-    lags = np.arange(1, MAX_LAG_OF_INPUTS + 1)
-    power = np.array([lagged_power(h, h, int(lag)) for lag in lags])
-    lag = int(lags[np.argmax(power)])
-    relation = float(power.max() / (len(h) - lag))
-    p_value = float(chi_squared_tail(power.max(), h.shape[1] ** 2)) * len(lags)
-    if p_value < P_VALUE_TO_LOOK_AGAIN:
-        p_value = gamma_tail(power.max(), _power_without_relation(h, h)) * len(lags)
-    if p_value < level(excerpt) and relation > MIN_RELATION_OF_INPUTS:
-        return lag, relation
-    return None
-
-
-def _means_of_parts(values: Floats) -> Floats:
-    """Return in each row the mean of its part of the rows."""
-    edges = np.linspace(0, len(values), N_PARTS_OF_INPUTS + 1).astype(int)
-    n_rows = np.diff(edges)
-    means = np.add.reduceat(values, edges[:-1], axis=0) / n_rows[:, None]
-    return np.repeat(means, n_rows, axis=0).astype(values.dtype)
 
 
 def inputs_of_other_rows(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where readouts hold inputs of other rows than their own."""
     residuals = excerpt.residuals
-    if not _holds_own_inputs(excerpt, residuals):
-        yield from _nothing_checks(excerpt, residuals)
-        return
+    if residuals.fit.p_value >= CLEAR_P_VALUE:
+        shift = _shift_of_all_rows(excerpt, residuals)
+        is_shifted = shift.p_value < level(excerpt)
+        if not _holds_own_inputs(excerpt, residuals):
+            if not is_shifted:
+                yield _nothing_check()
+            elif excerpt.related_inputs is None:
+                # Sorted inputs and smooth readouts are correlated at many shifts.
+                yield _check_of_shift(excerpt, shift)
+            return
+        if is_shifted and shift.is_clearly_better and excerpt.related_inputs is None:
+            yield _check_of_shift(excerpt, shift)
+            return
     if excerpt.related_inputs is not None:
         yield _note_about_order(*excerpt.related_inputs)
         return
@@ -241,7 +87,7 @@ def inputs_of_other_rows(excerpt: Excerpt) -> Iterator[Check]:
             return
     alignment = align(excerpt, residuals)
     if alignment.gaps or alignment.shift.any():
-        yield from _alignment_checks(excerpt, alignment)
+        yield from alignment_checks(excerpt, alignment)
         return
     scan = scan_lags(excerpt, residuals)
     found = scan.lags[scan.p_value < level(excerpt)]
@@ -250,13 +96,13 @@ def inputs_of_other_rows(excerpt: Excerpt) -> Iterator[Check]:
 
 
 def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
-    """Yield a check where the delays that are seen are not those of a device with memory."""
+    """Yield a check where rows of a sequence were shuffled, or those of several runs take turns."""
     memory = min(excerpt.samples.basis.memory, MAX_PROFILE_DELAY)
     if memory < MIN_PROFILE_DELAY:
         return
     h = residuals.h[:, :N_PROFILE_FUNCTIONS]
-    draws = _power_without_relation(residuals.a, h, _far_shifts(excerpt))
-    powers = [lagged_power(residuals.a, h, -delay) for delay in range(memory + 1)]
+    draws = power_by_chance(residuals.projections, h, independent_shifts(excerpt))
+    powers = [lagged_power(residuals.projections, h, -delay) for delay in range(memory + 1)]
     p_values = [gamma_tail(power, draws) * len(powers) for power in powers]
     seen = [delay for delay, p_value in enumerate(p_values) if p_value < level(excerpt)]
     by_chance = float(draws.mean())
@@ -285,25 +131,28 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
         )
 
 
+# Readouts without their own inputs.
+
+
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
-    if (
-        residuals.fit.p_value < CLEAR_P_VALUE
-        or _p_value_of_own_inputs(excerpt) < MAX_P_VALUE_OF_OWN
-    ):
+    if _p_value_of_own_inputs(excerpt) < MAX_P_VALUE_OF_OWN:
         return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]
-    power = [lagged_power(residuals.a, h, lag) for lag in lags]
-    nearby = chi_squared_tail(max(power), residuals.a.shape[1] * h.shape[1]) * len(lags)
+    power = [lagged_power(residuals.projections, h, lag) for lag in lags]
+    nearby = chi_squared_tail(max(power), residuals.projections.shape[1] * h.shape[1]) * len(lags)
     return bool(nearby < level(excerpt))
 
 
 def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
-    """Return the p-value of readouts without functions of their own inputs, in random orders."""
+    """Return the p-value, in random orders, that readouts hold no function of their own inputs.
+
+    Many functions may be seen a little each, or one of them clearly: both are tested.
+    """
     orthonormal = excerpt.residuals.orthonormal
     whitened = excerpt.residuals.whitened
-    far_shifts = _far_shifts(excerpt)
+    far_shifts = independent_shifts(excerpt)
     generator = np.random.default_rng(0)
     draws = []
     for _ in range(N_RANDOM_ORDERS_OF_ALL):
@@ -320,40 +169,66 @@ def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
     return 2 * min(p_values)
 
 
-def _nothing_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
-    """Yield a check of readouts without their inputs: shifted far, reversed, or of another run."""
+@dataclass(frozen=True)
+class _TableShift:
+    """The shift of the whole table of readouts at which they agree best with the inputs."""
+
+    shift: int  # by how many rows the readouts come later than their inputs
+    is_reversed: bool  # whether they agree with the inputs in reverse order
+    p_value: float
+    is_clearly_better: bool  # than at their own row, and than at all neighbouring rows
+
+
+def _shift_of_all_rows(excerpt: Excerpt, residuals: Residuals) -> _TableShift:
+    """Return the shift by any number of rows, in either order, at which readouts agree best."""
     functions = scanned_functions(excerpt)[:N_FUNCTIONS_OF_FAR_SHIFTS]
     h = residuals.h[:, functions]
-    degrees_of_freedom = residuals.a.shape[1] * len(functions)
-    for is_reversed in (False, True):
-        lags, power = _power_at_all_lags(residuals.a, h[::-1] if is_reversed else h)
-        if not is_reversed:
-            # The directions were chosen by what they hold of their own inputs, be it by chance.
-            memory = excerpt.samples.basis.memory if excerpt.of_sequence else 0
+    memory = excerpt.samples.basis.memory if excerpt.of_sequence else 0
+    best_power = -1.0
+    power_nearby = 0.0
+    for in_reverse in (False, True):
+        lags, power = _power_at_all_lags(residuals.projections, h[::-1] if in_reverse else h)
+        if not in_reverse:
+            power_nearby = float(power[(lags <= MAX_LAG) & (lags >= -max(memory, MAX_LAG))].max())
+            # The projections were chosen to agree with the rows' own inputs, if only by chance.
             power[(lags <= 0) & (lags >= -memory)] = 0.0
         best = int(np.argmax(power))
-        p_value = float(chi_squared_tail(power[best], degrees_of_freedom)) * 2 * len(lags)
-        if p_value >= level(excerpt):
-            continue
-        shift = -int(lags[best])
-        if excerpt.related_inputs is not None:
-            return  # Readouts may be smooth as the inputs are.
-        how = "reversed" if is_reversed else f"shifted by {shift:+d} samples"
-        yield finding(
-            f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in "
-            "their own rows",
-            cause="shift",
-            next_step="check the trigger and the order of both tables, then realign the rows "
-            "(infocap diagnose --fix)",
-            in_short="readouts shifted against the inputs",
-            p_value=p_value,
-            rows=[],
-            lag=-shift,
-            reversed=is_reversed,
-            shifts=[[excerpt.first, excerpt.first + excerpt.n, shift]],
-        )
-        return
-    yield finding(
+        if power[best] > best_power:
+            best_power = float(power[best])
+            best_lag = int(lags[best])
+            is_reversed = in_reverse
+    degrees_of_freedom = residuals.projections.shape[1] * len(functions)
+    return _TableShift(
+        shift=-best_lag,
+        is_reversed=is_reversed,
+        p_value=float(chi_squared_tail(best_power, degrees_of_freedom)) * 2 * len(lags),
+        is_clearly_better=best_power > SHIFT_RATIO * power_nearby,
+    )
+
+
+def _check_of_shift(excerpt: Excerpt, shift: _TableShift) -> Check:
+    """Return the check of readouts that are shifted by any number of rows, or reversed."""
+    how = f"shifted by {shift.shift:+d} samples"
+    if shift.is_reversed:
+        how = f"reversed and {how}" if shift.shift else "reversed"
+    return finding(
+        f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in "
+        "their own rows",
+        cause="shift",
+        next_step="check the trigger and the order of both tables, then realign the rows "
+        "(infocap diagnose --fix)",
+        in_short="readouts shifted against the inputs",
+        p_value=shift.p_value,
+        rows=[],
+        lag=-shift.shift,
+        reversed=shift.is_reversed,
+        shifts=[[excerpt.first, excerpt.first + excerpt.n, shift.shift]],
+    )
+
+
+def _nothing_check() -> Check:
+    """Return the check of readouts that do not hold the inputs at any shift."""
+    return finding(
         "nothing of the inputs is seen in the readouts, at any shift and in either order",
         cause="nothing",
         next_step="check that these are the inputs that were sent (not those of another seed or "
@@ -386,7 +261,7 @@ def _power_at_all_lags(a: Floats, h: Floats) -> tuple[Integers, Floats]:
 
 
 def _note_about_order(lag: int, correlation: float) -> Check:
-    """Return the note that the order of the rows tells nothing."""
+    """Return the note that the order of the rows is not random."""
     return finding(
         f"inputs of neighbouring rows are related (at lag {lag}, squared correlations of low "
         f"functions sum to {correlation:.2g}): a sweep, a sorted file, a low-discrepancy design "
@@ -399,10 +274,13 @@ def _note_about_order(lag: int, correlation: float) -> Check:
     )
 
 
+# Readouts that hold other inputs beside their own.
+
+
 def _lag_checks(
     excerpt: Excerpt, residuals: Residuals, scan: Lags, found: Integers
 ) -> Iterator[Check]:
-    """Yield a check that names what the lags that were found mean."""
+    """Yield a check that says what the inputs at these lags mean: who is early or late."""
     h = residuals.h[:, scanned_functions(excerpt)]
     capacities = {int(lag): lagged_capacity(residuals.whitened, h, int(lag)) for lag in found}
     lag = max(capacities, key=lambda k: capacities[k])
@@ -534,182 +412,3 @@ def _channels_of_another_row(excerpt: Excerpt, residuals: Residuals, lag: int) -
     if np.any(fits_there & ~is_late) or is_late.all():
         return np.arange(0)
     return np.flatnonzero(is_late)
-
-
-# Rows lost or read twice.
-
-# The part of an excerpt that agrees with no inputs at all, as where the source was off.
-NOWHERE = MAX_LAG + 1
-# Functions that the readouts hold best, whose agreement is followed from row to row.
-N_FOLLOWED_FUNCTIONS = 4
-# The largest rise of a random walk with drift -m and variance v per step exceeds r with probability
-# exp(-2 m r / v). Rises must be half as large again, because steps are not normal.
-SAFETY_OF_RISES = 1.5
-# A part is told where its rows agree with their own inputs less than this part of the usual, and
-# with the other ones at least so much.
-MAX_AGREEMENT_WITH_OWN = 0.25
-MIN_AGREEMENT_WITH_OTHER = 0.45
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """Which inputs the readouts of each row agree with."""
-
-    shift: Integers  # by how many rows the readouts come later than their inputs, (rows,)
-    gaps: list[tuple[int, int]]  # start and stop of parts that agree with no inputs nearby
-
-
-def align(excerpt: Excerpt, residuals: Residuals) -> Alignment:
-    """Find the rows whose readouts agree with inputs at another lag than the usual one.
-
-    The readouts' linear guess of each function is compared with the function at every lag. What
-    another lag gains over the usual one, added up from row to row, is a random walk that falls
-    where the rows are in order, and rises where they slipped.
-    """
-    functions = scanned_functions(excerpt)
-    usual = _usual_lag(excerpt, residuals.a, residuals.h[:, functions])
-    if usual is None:
-        return Alignment(np.zeros(excerpt.n, dtype=int), [])
-    correlations = lagged_correlations(residuals.a, residuals.h[:, functions], usual)
-    best = np.argsort(-np.sum(correlations**2, axis=0))[:N_FOLLOWED_FUNCTIONS]
-    h = residuals.h[:, functions[best]]
-    guess = (residuals.a @ correlations[:, best]).clip(-MAX_GUESS, MAX_GUESS)
-    parts = _slipped_parts(excerpt, guess, h, usual)
-
-    # The usual delay of a device with memory is no shift.
-    expected = usual if excerpt.of_sequence else 0
-    shift = np.full(excerpt.n, expected - usual)
-    gaps = []
-    for start, stop, lag in parts:
-        if lag == NOWHERE:
-            gaps.append((start, stop))
-        else:
-            # A part that begins or ends within the lags of an end of the excerpt reaches it.
-            first = start if start > 2 * MAX_LAG else 0
-            last = stop if stop < excerpt.n - 2 * MAX_LAG else excerpt.n
-            shift[first:last] = expected - lag
-    return Alignment(shift, gaps)
-
-
-def _usual_lag(excerpt: Excerpt, a: Floats, h: Floats) -> int | None:
-    """Return the lag at which most readouts agree with their inputs; None if they agree at none.
-
-    A device may have some memory, so another lag has to be clearly better than the row's own. That
-    of a sequence is the delay that is seen best.
-    """
-    own = lagged_power(a, h, 0)
-    if not excerpt.of_sequence and own > excerpt.n * h.shape[1] / SHIFT_RATIO:
-        return 0  # No other lag can be clearly better.
-    lags = range(-MAX_LAG, 1 if excerpt.of_sequence else MAX_LAG + 1)
-    powers = [lagged_power(a, h, lag) for lag in lags]
-    if chi_squared_tail(max(powers), a.shape[1] * h.shape[1]) * len(lags) > level(excerpt):
-        return None
-    if not excerpt.of_sequence and own > max(powers) / SHIFT_RATIO:
-        return 0
-    return lags[int(np.argmax(powers))]
-
-
-def _agreement(guess: Floats, h: Floats, lag: int) -> Floats:
-    """Return how well guesses agree with the functions `lag` rows later, (inner rows,)."""
-    stop = len(guess) - MAX_LAG
-    return np.einsum("ij,ij->i", guess[MAX_LAG:stop], h[MAX_LAG + lag : stop + lag])
-
-
-def _slipped_parts(
-    excerpt: Excerpt, guess: Floats, h: Floats, usual: int
-) -> list[tuple[int, int, int]]:
-    """Return start, stop and lag of the parts that agree with the inputs at another lag."""
-    own = _agreement(guess, h, usual)
-    mean_agreement = float(np.mean(own))
-    log_chance = np.log(excerpt.n * (2 * MAX_LAG + 2) / level(excerpt))
-    parts = []
-    for lag in (NOWHERE, *range(-MAX_LAG, MAX_LAG + 1)):
-        if lag == usual:
-            continue
-        other = mean_agreement / 2 if lag == NOWHERE else _agreement(guess, h, lag)
-        gain = other - own
-        walk = np.concatenate([[0.0], np.cumsum(gain, dtype=float)])
-        rise = walk - np.minimum.accumulate(walk)
-        stop = int(np.argmax(rise))
-        start = int(np.argmin(walk[: stop + 1]))
-        least_rise = SAFETY_OF_RISES * log_chance * float(np.var(gain)) / (2 * mean_agreement)
-        if lag == NOWHERE and rise[stop] < least_rise / 2:
-            return []  # Wherever rows slipped, they agree with their own inputs no longer.
-        if rise[stop] < least_rise:
-            continue
-        agreement = float(np.mean(own[start:stop]))
-        gain_per_row = rise[stop] / (stop - start)
-        if (
-            agreement < MAX_AGREEMENT_WITH_OWN * mean_agreement
-            and gain_per_row > MIN_AGREEMENT_WITH_OTHER * mean_agreement - agreement
-        ):
-            parts.append((float(rise[stop]), start + MAX_LAG, stop + MAX_LAG, lag))
-    return _without_overlap(parts)
-
-
-def _without_overlap(parts: list[tuple[float, int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return start, stop and lag of parts, of overlapping ones that with the largest rise."""
-    kept: list[tuple[int, int, int]] = []
-    for _, start, stop, lag in sorted(parts, reverse=True):
-        if all(stop <= other_start or other_stop <= start for other_start, other_stop, _ in kept):
-            kept.append((start, stop, lag))
-    return sorted(kept)
-
-
-def _alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]:
-    """Yield the checks of parts without their inputs, and of parts that slipped."""
-    residuals = excerpt.residuals
-    held = lagged_capacity(residuals.whitened, residuals.h[:, scanned_functions(excerpt)], 0)
-    for start, stop in alignment.gaps:
-        yield finding(
-            f"measurements {excerpt.first + start} to {excerpt.first + stop - 1} show nothing of "
-            "their inputs, though others do: the source was off, or the trigger slipped far",
-            cause="gap",
-            next_step="leave them out",
-            in_short="readouts without their inputs",
-            capacity=held * (stop - start) / excerpt.n,
-            rows=excerpt.rows[start:stop],
-        )
-    shift = alignment.shift
-    if not shift.any():
-        return
-    edges = [0, *(np.flatnonzero(np.diff(shift)) + 1).tolist(), excerpt.n]
-    shifts = []
-    for start, stop in pairwise(edges):
-        if shift[start]:
-            shifts.append([excerpt.first + start, excerpt.first + stop, int(shift[start])])
-    throughout = bool(np.all(shift == shift[0]))
-    next_step = "check the trigger, then realign the rows (infocap diagnose --fix)"
-    if excerpt.of_sequence:
-        next_step = "check the trigger, then give the rows before and after as runs of their own"
-    first_start, first_stop, first_lag = shifts[0]
-    where = "throughout" if throughout else f"in measurements {first_start} to {first_stop - 1}"
-    for start, stop, lag in shifts[1:4]:
-        where += f", by {lag:+d} in {start} to {stop - 1}"
-    yield finding(
-        f"readouts look shifted by {first_lag:+d} samples against the inputs {where}: inputs of "
-        "another measurement fit there, and their own do not",
-        cause="shift" if throughout else "slip",
-        next_step=next_step,
-        in_short="readouts shifted against the inputs",
-        capacity=_capacity_of_shift(excerpt, shift),
-        rows=excerpt.rows[shift != 0],
-        lag=-first_lag,
-        shifts=shifts,
-    )
-
-
-def _capacity_of_shift(excerpt: Excerpt, shift: Integers) -> float:
-    """Return the capacity that functions of the inputs hold more where each row has its own.
-
-    Readouts with memory show it at the delay that they hold best.
-    """
-    residuals = excerpt.residuals
-    h = residuals.h[:, scanned_functions(excerpt)]
-    realigned = h[np.clip(np.arange(excerpt.n) - shift, 0, excerpt.n - 1)]
-    lags = range(-MAX_LAG, 1) if excerpt.of_sequence else [0]
-    gains = []
-    for lag in lags:
-        before = lagged_capacity(residuals.whitened, h, lag)
-        gains.append(lagged_capacity(residuals.whitened, realigned, lag) - before)
-    return max(gains)

@@ -15,10 +15,9 @@ from scipy.stats import binom
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._chance import chi_squared_tail
+from ._chance import chi_squared_tail, level
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
-from ._order import level
 from ._residuals import NORMAL_MEDIAN_DEVIATION
 from ._rows import nearest_rows
 

@@ -10,7 +10,7 @@ from scipy.special import chdtri
 from .._formatting import counted
 from ..typing import Floats
 from ._excerpt import Excerpt
-from ._order import MAX_LAG, lagged_capacity, lagged_correlations, lagged_power, scanned_functions
+from ._lags import MAX_LAG, lagged_capacity, lagged_correlations, lagged_power, scanned_functions
 from ._picture import (
     MAX_POINTS,
     Picture,
@@ -142,11 +142,11 @@ def agreement_along_the_run(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     residuals = excerpt.residuals
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = range(-MAX_LAG, 1 if excerpt.of_sequence else MAX_LAG + 1)
-    usual = max(lags, key=lambda lag: lagged_power(residuals.a, h, lag))
+    usual = max(lags, key=lambda lag: lagged_power(residuals.projections, h, lag))
     own = usual if excerpt.of_sequence else 0
     # The readouts' linear prediction of each function. Its product with the function is large
     # where readouts belong to these inputs.
-    guess = residuals.a @ lagged_correlations(residuals.a, h, usual)
+    guess = residuals.projections @ lagged_correlations(residuals.projections, h, usual)
 
     def agreement(lag: int) -> Floats:
         return means_of_parts(excerpt, np.sum(guess * np.roll(h, -lag, axis=0), axis=1))
@@ -175,7 +175,7 @@ def own_against_other(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     is_bad = np.isin(excerpt.rows, found["rows"])
     others = np.random.default_rng(0).permutation(np.flatnonzero(~is_bad))
     rows = np.concatenate([np.flatnonzero(is_bad)[:MAX_POINTS], others[:MAX_POINTS]])
-    a = residuals.a / residuals.scale
+    a = residuals.projections / residuals.scale
     fitted = residuals.fitted / residuals.scale
     own = np.mean((a[rows] - fitted[rows]) ** 2, axis=1)
     squares = np.sum(a[rows] ** 2, axis=1)[:, None] + np.sum(fitted**2, axis=1)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..typing import Floats, Integers
-from ._chance import gamma_tail
-from ._order import FALSE_ALARM_PER_DATA_SET, N_TESTS
+from ._chance import FALSE_ALARM_PER_DATA_SET, N_TESTS, gamma_tail
 from ._reference_series import ReferenceSeries, centred
 
 # The p-value below which a change is reported: the same as for one test of the rows.

@@ -19,9 +19,8 @@ import numpy as np
 from .._formatting import counted, join_names
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._chance import chi_squared_tail
+from ._chance import N_RANDOM_ORDERS, chi_squared_tail
 from ._finding import finding
-from ._order import N_RANDOM_ORDERS
 from ._reference_changes import (
     LEVEL,
     MIN_PART,

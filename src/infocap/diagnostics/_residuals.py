@@ -158,7 +158,7 @@ class Residuals:
         self.scale = fit.scale
         n_channels, n_directions = fit.directions.shape
         # Directions of the whitened readouts, and their fit, (rows, directions).
-        self.a = np.empty((excerpt.n, n_directions), np.float32)
+        self.projections = np.empty((excerpt.n, n_directions), np.float32)
         self.fitted = np.empty((excerpt.n, n_directions), np.float32)
         # Sums of the residuals of each channel over parts of the run, (parts, channels), and of
         # their products with the fit, which tell by how much each gain is off.
@@ -184,7 +184,7 @@ class Residuals:
         channels = self._usual_range.in_widths(self._x[rows])
         self._correlations += self.h[rows].T @ channels
         fitted = self.values[:, rows].T @ self.fit.channel_coefficients
-        np.matmul(channels, self.fit.directions, out=self.a[rows])
+        np.matmul(channels, self.fit.directions, out=self.projections[rows])
         np.matmul(self.values[:, rows].T, self.fit.coefficients, out=self.fitted[rows])
         residuals = channels
         residuals -= fitted
@@ -205,7 +205,7 @@ class Residuals:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.a)
+        return len(self.projections)
 
     @property
     def rank(self) -> int:
@@ -230,7 +230,7 @@ class Residuals:
     @cached_property
     def standardised(self) -> Floats:
         """What the fit leaves of directions, in robust standard deviations, (rows, directions)."""
-        return (self.a - self.fitted) / self.scale
+        return (self.projections - self.fitted) / self.scale
 
     @cached_property
     def e(self) -> Floats:
@@ -258,7 +258,7 @@ class Residuals:
     @cached_property
     def held_capacity(self) -> float:
         """The capacity of the functions of the fit in the directions, without its bias."""
-        coefficients = self.orthonormal.T @ self.a
+        coefficients = self.orthonormal.T @ self.projections
         held = float(np.sum(coefficients**2)) - coefficients.size
         return max(held / self.n_rows, 0.0)
 

@@ -9,9 +9,10 @@ from scipy.stats import binom, poisson
 
 from ..errors import Check
 from ..typing import Floats, Integers
+from ._chance import level
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
-from ._order import MAX_LAG, level
+from ._lags import MAX_LAG
 from ._residuals import Residuals
 
 # A direction tells rows apart where the fit leaves less than this part of its variance.
@@ -54,7 +55,7 @@ def misplaced_rows(excerpt: Excerpt) -> Iterator[Check]:
     is_bad = own > max(BAD_RATIO * usual, usual + BAD_DEVIATIONS * np.sqrt(explains.sum()))
     if np.count_nonzero(is_bad) < MIN_MISPLACED_ROWS:
         return
-    a = residuals.a[:, explains] / residuals.scale[explains]
+    a = residuals.projections[:, explains] / residuals.scale[explains]
     fitted = residuals.fitted[:, explains] / residuals.scale[explains]
     if excerpt.related_inputs is None:
         found = list(_rows_of_neighbours(excerpt, a, fitted, own, usual, is_bad))

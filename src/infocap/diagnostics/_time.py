@@ -17,14 +17,16 @@ from scipy.special import fdtrc
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats
-from ._chance import chi_squared_tail, gamma_tail, normal_scores
-from ._excerpt import Excerpt
-from ._finding import costs_enough, finding
-from ._order import (
+from ._chance import (
     N_RANDOM_ORDERS,
     P_VALUE_TO_LOOK_AGAIN,
+    chi_squared_tail,
+    gamma_tail,
     level,
+    normal_scores,
 )
+from ._excerpt import Excerpt
+from ._finding import costs_enough, finding
 from ._residuals import MAX_MISFIT_RESIDUAL, NORMAL_MEDIAN_DEVIATION, Residuals
 
 # Functions whose products with time show that the response changes.

@@ -189,7 +189,7 @@ def _capacity_of_codes(excerpt: Excerpt, rows: Integers, columns: Integers) -> f
     Of many channels a few directions are looked at. A channel that is lost costs at most what one
     of these holds on average.
     """
-    n_directions = excerpt.residuals.a.shape[1]
+    n_directions = excerpt.residuals.projections.shape[1]
     share = sum_of_shares(excerpt, rows, columns) / n_directions
     return excerpt.residuals.held_capacity * min(share, 1.0)
 

@@ -1,0 +1,161 @@
+"""Correlations of readouts with functions of the inputs of other rows, by lag.
+
+Each statistic is a sum of squares of correlations between residuals and functions that they must
+not know. Its first p-value is that of a chi-squared number. Residuals have heavy tails in small
+data sets, so a small p-value is computed once more from random orders of the same rows (with
+memory: from inputs of far rows), and only that one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..typing import Floats, Integers
+from ._chance import N_RANDOM_ORDERS, P_VALUE_TO_LOOK_AGAIN, chi_squared_tail, gamma_tail, level
+from ._excerpt import Excerpt
+from ._residuals import Residuals, uncorrelated
+
+# The largest lag, in rows, at which inputs of other rows are looked for in readouts.
+MAX_LAG = 8
+# Functions of low degree whose values in other rows are looked for.
+N_SCANNED_FUNCTIONS = 12
+MAX_SCANNED_DEGREE = 3
+# Values of functions, and predictions of them, are cut at so many standard deviations.
+MAX_VALUE = 3.0
+# Rows below which nothing is said about their order.
+MIN_ROWS_OF_ORDER = 128
+# The largest lag at which inputs are compared with each other.
+MAX_LAG_OF_INPUTS = 32
+# Functions of the inputs that are compared with those of other rows, and the sum of their squared
+# correlations from which inputs count as related, so that the order of the rows is not random.
+N_RELATED_FUNCTIONS = 8
+MIN_RELATION_OF_INPUTS = 0.005
+# The same sum, from which the inputs count as sorted.
+MIN_RELATION_OF_SORTED_INPUTS = 0.3
+# Parts of the run whose means are subtracted, where the distribution of the inputs may change.
+N_PARTS_OF_INPUTS = 16
+
+
+def lagged_correlations(a: Floats, h: Floats, lag: int) -> Floats:
+    """Return the means of a(t) h(t + lag), (columns of a, columns of h)."""
+    n = len(a) - abs(lag)
+    if lag >= 0:
+        return a[:n].T @ h[lag:] / n
+    return a[-lag:].T @ h[:n] / n
+
+
+def lagged_power(a: Floats, h: Floats, lag: int) -> float:
+    """Return the number of rows times the sum of squared correlations at a lag."""
+    return (len(a) - abs(lag)) * float(np.sum(lagged_correlations(a, h, lag) ** 2))
+
+
+def lagged_capacity(a: Floats, h: Floats, lag: int) -> float:
+    """Return the capacity that functions of inputs `lag` rows later hold, without its bias."""
+    n = len(a) - abs(lag)
+    bias = a.shape[1] * h.shape[1] / n
+    return float(np.sum(lagged_correlations(a, h, lag) ** 2)) - bias
+
+
+def scanned_functions(excerpt: Excerpt) -> Integers:
+    """Return which of the low functions are looked for in other rows."""
+    degrees = excerpt.low.degrees[1:]
+    return np.flatnonzero(degrees <= MAX_SCANNED_DEGREE)[:N_SCANNED_FUNCTIONS]
+
+
+# By chance.
+
+
+def independent_shifts(excerpt: Excerpt) -> tuple[int, int] | None:
+    """Return the range of shifts that make a sequence's inputs independent of its residuals.
+
+    None for rows without memory, whose order may be permuted instead.
+    """
+    if not excerpt.of_sequence:
+        return None
+    first = excerpt.samples.basis.memory + MAX_LAG
+    return first, max(excerpt.n - first, first + 1)
+
+
+def power_by_chance(e: Floats, h: Floats, far_shifts: tuple[int, int] | None = None) -> Floats:
+    """Return draws of the power at a lag in which rows of `e` are independent of those of `h`.
+
+    Each draw puts the rows of `h` in a random order, or shifts them far in the case of a sequence.
+    """
+    generator = np.random.default_rng(0)
+    draws = []
+    for _ in range(N_RANDOM_ORDERS):
+        if far_shifts is None:
+            other = h[generator.permutation(len(h))]
+        else:
+            other = np.roll(h, int(generator.integers(*far_shifts)), axis=0)
+        draws.append(lagged_power(e, other, 0))
+    return np.array(draws)
+
+
+# Readouts that hold inputs of other rows, and inputs that are related to those of other rows.
+
+
+@dataclass(frozen=True)
+class Lags:
+    """How clearly residuals hold the inputs of other rows, by lag; earlier rows are negative."""
+
+    lags: Integers
+    power: Floats  # number of rows times the sum of squared correlations, (lags,)
+    p_value: Floats  # of each lag, times the number of lags that were tested
+
+
+def scan_lags(excerpt: Excerpt, residuals: Residuals) -> Lags:
+    """Test whether residuals hold the inputs of other rows; of a sequence, those of later ones."""
+    h = residuals.h[:, scanned_functions(excerpt)]
+    e = residuals.e
+    lags = np.arange(1, MAX_LAG + 1)
+    if not excerpt.of_sequence:
+        lags = np.concatenate([-lags[::-1], lags])
+    power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
+    p_value = chi_squared_tail(power, e.shape[1] * h.shape[1]) * len(lags)
+    if p_value.min() < P_VALUE_TO_LOOK_AGAIN:
+        # Where the distribution of the inputs and the readouts both change along the run, they are
+        # correlated at every lag. So the means of parts are subtracted.
+        h = h - means_of_parts(h)
+        power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
+        draws = power_by_chance(e, h, independent_shifts(excerpt))
+        p_value = np.array([gamma_tail(value, draws) for value in power]) * len(lags)
+    return Lags(lags, power, p_value)
+
+
+def find_related_inputs(excerpt: Excerpt) -> tuple[int, float] | None:
+    """Return lag and size of the relation between inputs of neighbouring rows; None if unrelated.
+
+    The size is the sum of squared correlations of functions of low degree.
+
+    Rows of a sorted file, a sweep or a filtered source are not in random order, so tests of order
+    say nothing there.
+    """
+    if excerpt.n < MIN_ROWS_OF_ORDER or not len(excerpt.y):
+        return None
+    h = excerpt.y[:N_RELATED_FUNCTIONS].T.clip(-MAX_VALUE, MAX_VALUE)
+    if lagged_power(h, h, 1) < MIN_RELATION_OF_SORTED_INPUTS * excerpt.n:
+        # Inputs whose distribution changes along the run are in random order all the same, so the
+        # mean of each part is subtracted. Sorted inputs of few levels would vanish with it.
+        h = h - means_of_parts(h)
+    h = uncorrelated(h - h.mean(axis=0))
+    lags = np.arange(1, MAX_LAG_OF_INPUTS + 1)
+    power = np.array([lagged_power(h, h, int(lag)) for lag in lags])
+    lag = int(lags[np.argmax(power)])
+    relation = float(power.max() / (len(h) - lag))
+    p_value = float(chi_squared_tail(power.max(), h.shape[1] ** 2)) * len(lags)
+    if p_value < P_VALUE_TO_LOOK_AGAIN:
+        p_value = gamma_tail(power.max(), power_by_chance(h, h)) * len(lags)
+    if p_value < level(excerpt) and relation > MIN_RELATION_OF_INPUTS:
+        return lag, relation
+    return None
+
+
+def means_of_parts(values: Floats) -> Floats:
+    """Return in each row the mean of its part of the rows."""
+    edges = np.linspace(0, len(values), N_PARTS_OF_INPUTS + 1).astype(int)
+    n_rows = np.diff(edges)
+    means = np.add.reduceat(values, edges[:-1], axis=0) / n_rows[:, None]
+    return np.repeat(means, n_rows, axis=0).astype(values.dtype)
