@@ -292,7 +292,8 @@ def test_a_device_that_cannot_be_made_safe_is_told(tmp_path):
             raise OSError("the interlock does not answer")
 
     with pytest.warns(
-        DataWarning, match=r"safe\(\)` of the instrument failed .*check by hand what it left on"
+        DataWarning,
+        match=r"safe\(\)` of the instrument failed .*see by hand what is still switched on",
     ):
         acquire(PLAN, Stuck(lambda u: u), tmp_path / "run.db", progress=False)
 

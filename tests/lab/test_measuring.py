@@ -325,8 +325,8 @@ def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measur
     assert is_repeated.sum() == 16
     assert np.abs(recording.repeats - signal)[is_repeated].max() <= MAX_RISE
     assert recording.checks[0] == (
-        "21 measurements with the source off: from each other one, the latest before it was "
-        "subtracted."
+        "21 dark measurements (source off): from every other measurement the latest dark one "
+        "was subtracted."
     )
     assert recording.checks[0].found == {"dark": 21}
 

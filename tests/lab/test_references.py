@@ -1,5 +1,7 @@
 """Reference inputs: measured at random moments by default, and what they prove about a run."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -135,7 +137,7 @@ def dead_channel(x, t):
 
 CHANGES = {
     "drift": (drift, "drift", "the device drifted, whatever its input"),
-    "gain": (gain_step, "response", "changed its gain by a factor of 1.1 between measurements 8"),
+    "gain": (gain_step, "response", "changed its gain by a factor of 1.1"),
     "flip": (flip, "response", "flipped its polarity between measurements 10"),
     "dead": (
         dead_channel,
@@ -154,6 +156,14 @@ def test_unsteady_references_name_what_changed_and_when_in_any_order(change, cau
     assert found[cause].found["p_value"] < 1e-5
     assert "steady" not in found
     assert ("order of inputs" in found) == (sort_by is not None)
+
+
+def test_the_gain_of_a_jump_is_given_with_the_measurements_it_lies_between():
+    check = findings(measured(gain_step))["response"]
+    assert_allclose(check.found["gain"], 1.1, atol=0.02)
+    before, after = re.search(r"between measurements (\d+) and (\d+)", check).groups()
+    # After 0.4 of all measurements, references included.
+    assert int(before) <= 0.4 * PLAN.n_samples <= int(after)
 
 
 def test_the_channel_that_changed_is_named():

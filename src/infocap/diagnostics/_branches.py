@@ -173,23 +173,26 @@ def _check(excerpt: Excerpt, found: dict[int, Branches], rows: Integers) -> Chec
     if best.factor == FULL_RANGE:
         cause = "wrapped"
         in_short = "values that wrap around"
-        what = "jumps of the full range against what their inputs give (a converter that overflows)"
+        what = (
+            "jump by their full range where the fit by their inputs does not (a converter that "
+            "overflows)"
+        )
     elif best.factor < 0:
         cause = "gain steps"
         in_short = "values of both signs"
-        what = "values with the sign of their inputs' response, and values with the opposite one"
+        what = "hold values of the right sign and values of the opposite one (a plug or a polarity)"
     else:
         cause = "units" if best.factor >= MIN_FACTOR_OF_UNITS else "gain steps"
         in_short = "values in mixed units"
         what = (
-            f"values of two kinds, some {best.factor:g} times larger than their inputs give "
-            '(autorange, V and mV, or "1,234" read as 1.234)'
+            f"hold values of two kinds, of which one is {best.factor:g} times too large beside the "
+            'other (autorange, V and mV, or "1,234" read as 1.234)'
         )
     return finding(
-        f"{len(names)} channels or more hold {what}: {join_names(names)}, {best.share:.1%} of the "
-        f"values. Without that, functions of the inputs leave {best.gain:.0f} times less",
+        f"at least {len(names)} channels ({join_names(names)}) {what}. With {best.share:.1%} of "
+        f"the values corrected, the fit by the inputs leaves {best.gain:.0f} times less variance",
         cause=cause,
-        next_step="repair these values, and read them again",
+        next_step="correct these values in the file, and read it again",
         in_short=in_short,
         capacity=capacity_of_rows(excerpt.residuals, best.share * excerpt.n),
         channels=names,

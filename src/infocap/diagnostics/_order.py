@@ -112,7 +112,7 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
             "readouts hold the inputs of their own step and of no earlier one: the rows were "
             "shuffled, or the device has no memory",
             cause="shuffled",
-            next_step="bring the rows into their order, or use product_basis",
+            next_step="put the rows into the order of time, or use product_basis",
             in_short="rows out of order",
             p_value=p_values[0],
         )
@@ -121,10 +121,10 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
     if period > 1 and len(seen) >= MIN_SEEN_DELAYS:
         yield finding(
             f"readouts hold inputs at delays {join_names([str(delay) for delay in seen], 4)} "
-            f"only: {period} runs are interleaved",
+            f"only: rows of {period} runs take turns, or the device has a loop of {period} steps",
             cause="interleaved",
-            next_step="give each as a run of its own",
-            in_short="interleaved runs",
+            next_step="give each run by itself, if there are several",
+            in_short="runs that take turns, or a loop",
             p_value=max(p_values[delay] for delay in seen),
             period=period,
             delays=seen,
@@ -214,8 +214,8 @@ def _check_of_shift(excerpt: Excerpt, shift: _TableShift) -> Check:
         is_shifted = shift.shift != 0 and not excerpt.of_sequence
         how = f"reversed and {how}" if is_shifted else "reversed"
     return finding(
-        f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in "
-        "their own rows",
+        f"readouts look {how} against the inputs throughout: no row shows the inputs that were "
+        "recorded with it",
         cause="shift",
         next_step="check the trigger and the order of both tables, then realign the rows "
         "(infocap diagnose --fix)",
@@ -265,10 +265,10 @@ def _power_at_all_lags(a: Floats, h: Floats) -> tuple[Integers, Floats]:
 def _note_about_order(lag: int, correlation: float) -> Check:
     """Return the note that the order of the rows is not random."""
     return finding(
-        f"inputs of neighbouring rows are related (at lag {lag}, squared correlations of low "
-        f"functions sum to {correlation:.2g}): a sweep, a sorted file, a low-discrepancy design "
-        "in its own order, or a filtered source. The order of the rows then tells nothing, so "
-        "shifts, memory, drift and periods were not looked for",
+        f"inputs of neighbouring rows are related (most at a distance of {counted(lag, 'row')}, "
+        f"where squared correlations of functions of low degree add up to {correlation:.2g}): a "
+        "sweep, a sorted file, a low-discrepancy design in its own order, or a filtered source. "
+        "Such an order hides shifts, memory, drift and periods, so they were not looked for",
         cause="order of inputs",
         next_step="measure in random order, or give the times of the rows",
         is_note=True,
@@ -324,10 +324,10 @@ def _late_input_check(inputs: list[int], values: dict[str, Any]) -> Check:
     names = join_names([f"u{k + 1}" for k in inputs])
     direction = "before" if lag < 0 else "after"
     return finding(
-        f"{names} of a row belongs to other readouts: those of its row hold the value {abs(lag)} "
-        f"rows {direction}, and not its own, so this source is not in step with the others",
+        f"readouts depend on {names} of {counted(abs(lag), 'row')} {direction}, and not on that of "
+        "their own row: this source is out of step with the others",
         cause="late input",
-        next_step="realign its column",
+        next_step="move its column by so many rows",
         in_short="an input out of step",
         inputs=inputs,
         **values,
@@ -343,7 +343,7 @@ def _late_channels_check(excerpt: Excerpt, channels: Integers, values: dict[str,
         f"{-lag:+d} samples against the inputs and the other channels, as on a card with its own "
         "trigger",
         cause="late channels",
-        next_step="realign them",
+        next_step="move their columns by so many rows",
         in_short="channels shifted against each other",
         channels=names,
         **values,

@@ -1,8 +1,8 @@
-"""Which finding is told first, and which ones beneath it.
+"""Which finding comes first, and which ones are kept beneath it.
 
 One mistake shows in several tests: rows that slipped hold the inputs of other rows, fit their own
 badly, and look like glitches. So of the findings that rest on the fit of the readouts to their
-inputs one is told, and the others are kept with it.
+inputs one is reported, and the others are named in it and kept with it as data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._formatting import join_names
 from ..errors import Check
 from ._finding import MIN_CAPACITY_OF_WARNING, cost_in_words
 
-# What is wrong with the inputs, or is a fact of the values alone. Each is told by itself.
+# What is wrong with the inputs, or is a fact of the values alone. Each is reported by itself.
 FACTS = (
     "held inputs",
     "rounded inputs",
@@ -32,7 +32,8 @@ FACTS = (
     "clipped",
     "rounded readouts",
 )
-# Facts of values and rows that also spoil the fit: what rests on the fit is told beneath them.
+# Facts of values and rows that also spoil the fit. They are reported by themselves, too, and what
+# rests on the fit is kept beneath the first of them.
 FACTS_THAT_SPOIL_THE_FIT = (
     "units",
     "codes",
@@ -43,7 +44,7 @@ FACTS_THAT_SPOIL_THE_FIT = (
     "frozen",
 )
 # What rests on the fit: order, rows, time, values; and stale readouts, which a slip leaves, too.
-# The first of these is told, the others beneath.
+# The first of these is reported, the others are kept beneath it.
 RESTS_ON_THE_FIT = (
     "shuffled",
     "interleaved",
@@ -87,12 +88,12 @@ def cause_of(check: Check) -> str:
 
 
 def _key(check: Check) -> tuple[bool, int]:
-    """Return a key that puts warnings first, and among them the cause that is told first."""
+    """Return a key that puts warnings first, and among them causes in the order of the ranking."""
     return check.kind != "warning", _RANK.get(cause_of(check), len(RANKING))
 
 
 def one_cause_first(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks in the order in which they are told, those that rest on the fit as one.
+    """Return the checks in their order, with all that rest on the fit joined into one.
 
     >>> drift = Check("readouts drift.", cause="drift", in_short="drift", capacity=0.3)
     >>> slip = Check("readouts slipped.", cause="slip")
@@ -109,9 +110,9 @@ def one_cause_first(checks: Iterable[Check]) -> list[Check]:
     if len(chain) < 2:
         return ordered
     first, *others = chain
-    told = [check for check in ordered if check not in others]
-    told[told.index(first)] = with_others(first, others)
-    return told
+    reported = [check for check in ordered if check not in others]
+    reported[reported.index(first)] = with_others(first, others)
+    return reported
 
 
 def _without_what_follows(checks: list[Check]) -> list[Check]:
@@ -136,7 +137,7 @@ def with_others(first: Check, others: list[Check]) -> Check:
     if costly:
         names = list(dict.fromkeys(_name(other) for other in costly))
         text += f" Also seen, perhaps for the same reason: {join_names(names)}."
-    return Check(text, first.kind, **first.found, also=[_as_data(one) for one in others])
+    return Check(text, first.kind, **first.found, also=[_as_data(other) for other in others])
 
 
 def _name(check: Check) -> str:

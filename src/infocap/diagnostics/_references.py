@@ -164,8 +164,8 @@ def _with_steady_references(
     combined = dict(findings)
     would_have_seen_all = True
     for cause, sentence in (
-        ("drift", "the device itself did not: look for a change of what was recorded as inputs"),
-        ("response", "the change is at other inputs, or in what was recorded as inputs"),
+        ("drift", "the device itself did not drift: perhaps not all inputs are those recorded"),
+        ("response", "the response changed at other inputs only, or inputs are not those recorded"),
     ):
         for number, check in enumerate(findings.get(cause, [])):
             if check.found.get("capacity", 0.0) <= largest_unseen:
@@ -192,14 +192,14 @@ def _steady_note(series: ReferenceSeries, largest_unseen: float) -> Check:
     measured = f"{series.n} measurements at {inputs}"
     if largest_unseen > MAX_UNSEEN_OF_STEADY:
         text = (
-            f"{measured} show no change, but slow changes up to a capacity of {largest_unseen:.2g} "
-            "would not have been seen; plan more of them."
+            f"{measured} show no change, but a slow change that costs up to {largest_unseen:.2g} "
+            "of the total might not be seen in so few; plan more of them."
         )
     else:
         text = (
             f"the device was steady: {measured} show no drift, no jump, and no change of gain or "
-            f"noise. Changes that take as long as the run hold at most {largest_unseen:.2g} of "
-            "capacity (95 %)."
+            f"noise. A slow change that was not noticed costs at most {largest_unseen:.2g} of the "
+            "total (95 %)."
         )
     return Check(text, "note", cause=STEADY, capacity=largest_unseen)
 
@@ -218,7 +218,7 @@ def _change_check(
     what = "the device drifted, whatever its input"
     remedy = "keep it steady, or measure faster"
     if of_response:
-        what = "the device answered the same inputs differently along the run: its gain drifted"
+        what = "the response of the device drifted: its gain changed along the run"
     if course.jump is not None:
         jump = _Jump("jumped, whatever its input,")
         if of_response:
@@ -226,14 +226,14 @@ def _change_check(
         if jump.gain is not None:
             found["gain"] = jump.gain
         what = f"the device {jump.words} {_between(references, course.jump)}"
-        remedy = "estimate the parts apart"
+        remedy = "estimate the parts before and after it by themselves"
         found["moment"] = _moment(references, course.jump)
     names = [references.channels[int(k)] for k in series.channels[channels]]
     if len(names) < MAX_SHARE_OF_NAMED_CHANNELS * len(references.channels):
         what += f", in {counted(len(names), 'channel')} ({join_names(names, MAX_NAMES)})"
         found["channels"] = names
     return finding(
-        f"{what}; its reference inputs show it",
+        f"the reference inputs show that {what}",
         cause="response" if of_response else "drift",
         next_step=remedy,
         in_short="a device that changed",
@@ -373,10 +373,10 @@ def _noise_check(references: References, series: ReferenceSeries, change: Change
     share_of_noisier = (first if before > after else series.n - first) / series.n
     capacity = abs(after - before) * share_of_noisier
     return finding(
-        f"the noise of the device changed, most of all {_between(references, first)}; its "
-        "reference inputs show it",
+        "the reference inputs show that the noise of the device changed, most clearly "
+        f"{_between(references, first)}",
         cause="noise",
-        next_step="look there, and estimate the parts apart",
+        next_step="find out what happened there, and estimate the parts by themselves",
         in_short="noise that changed",
         capacity=capacity,
         p_value=change.p_value,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binom, poisson
 
+from .._formatting import counted
 from ..errors import Check
 from ..typing import Floats, Integers
 from ._chance import level
@@ -100,7 +101,10 @@ def _rows_of_neighbours(
     rows = bad[np.any(list(fitting.values()), axis=0)]
     capacity = capacity_of_rows(excerpt.residuals, len(rows))
     is_swapped = min(counts[1], counts[-1]) > FITTING_SHARE * max(counts.values())
-    how = "are swapped with a neighbour" if is_swapped else f"hold those {lag:+d} rows away"
+    direction = "before" if lag < 0 else "after"
+    how = f"hold those of {counted(abs(lag), 'row')} {direction}"
+    if is_swapped:
+        how = "have changed places with a neighbour"
     yield finding(
         f"{len(rows)} of {excerpt.n} rows fit the inputs of a neighbouring row and not their own "
         f"(rows {numbers(excerpt.rows[rows])}): they {how}, as when packets arrive out of order "
@@ -157,10 +161,10 @@ def _foreign_rows(
     capacity = capacity_of_rows(residuals, n_foreign)
     yield finding(
         f"about {n_foreign:.0f} of {excerpt.n} rows fit the inputs of some other row and not "
-        f"their own (among rows {numbers(excerpt.rows[bad])}): rows of another place of the "
-        "table, or of another table",
+        f"their own (among rows {numbers(excerpt.rows[bad])}): they belong to another place in the "
+        "table, or to another table",
         cause="foreign rows",
-        next_step="look where they come from",
+        next_step="find out where they come from",
         in_short="rows of another place",
         capacity=capacity,
         p_value=p_value,

@@ -165,7 +165,7 @@ def alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]:
     for start, stop in alignment.gaps:
         yield finding(
             f"measurements {excerpt.first + start} to {excerpt.first + stop - 1} show nothing of "
-            "their inputs, though others do: the source was off, or the trigger slipped far",
+            "their inputs, though others do: the source was off, or many triggers were lost",
             cause="gap",
             next_step="leave them out",
             in_short="readouts without their inputs",
@@ -183,14 +183,14 @@ def alignment_checks(excerpt: Excerpt, alignment: Alignment) -> Iterator[Check]:
     throughout = bool(np.all(shift == shift[0]))
     next_step = "check the trigger, then realign the rows (infocap diagnose --fix)"
     if excerpt.of_sequence:
-        next_step = "check the trigger, then give the rows before and after as runs of their own"
+        next_step = "check the trigger, then give the parts before and after as two runs"
     first_start, first_stop, first_lag = shifts[0]
     where = "throughout" if throughout else f"in measurements {first_start} to {first_stop - 1}"
     for start, stop, lag in shifts[1:4]:
         where += f", by {lag:+d} in {start} to {stop - 1}"
     yield finding(
-        f"readouts look shifted by {first_lag:+d} samples against the inputs {where}: inputs of "
-        "another measurement fit there, and their own do not",
+        f"readouts look shifted by {first_lag:+d} samples against the inputs {where} (+ is late): "
+        "they fit the inputs of other measurements and not their own",
         cause="shift" if throughout else "slip",
         next_step=next_step,
         in_short="readouts shifted against the inputs",

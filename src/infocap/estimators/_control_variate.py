@@ -343,7 +343,7 @@ def _unstable_fit(evidence: Evidence, passes: PassResults) -> Iterator[Check]:
     eigenvalue = passes.smallest_eigenvalue
     if eigenvalue < MIN_EIGENVALUE:
         yield Check(
-            f"the fit is unstable: a variance that is 1 is estimated as {eigenvalue:.2g}, because "
+            f"the fit is unstable: it gives {eigenvalue:.2g} for a variance that is 1, because "
             f"{evidence.n_samples} samples are few for {len(evidence.basis)} functions and "
             f"{evidence.rank} readouts; take more, or lower the degree.",
             unreliable="an unstable fit",
@@ -352,9 +352,9 @@ def _unstable_fit(evidence: Evidence, passes: PassResults) -> Iterator[Check]:
     limit = max(1 + excess, MIN_LARGE_EIGENVALUE)
     if passes.largest_eigenvalue > limit and not few_samples_decide(evidence):
         yield Check(
-            "the fit is unstable: a variance that is 1 is estimated as "
-            f"{passes.largest_eigenvalue:.2g}, because functions are large where few samples fall; "
-            "take more samples, lower the degree, or use draw_weighted.",
+            f"the fit is unstable: it gives {passes.largest_eigenvalue:.2g} for a variance that is "
+            "1, because functions are large at few samples; take more samples, lower the degree, "
+            "or use draw_weighted.",
             unreliable="an unstable fit",
         )
 

@@ -105,6 +105,6 @@ def _planned_basis(
 def note_about_choice(reasons: dict[str, str]) -> Check:
     """Return a note for the checks of a result whose basis was chosen."""
     return Check(
-        f"no basis was given: {'; '.join(reasons.values())}; `product_basis(...)` says otherwise.",
+        f"no basis was given: {'; '.join(reasons.values())}; `product_basis(...)` makes another.",
         kind="note",
     )

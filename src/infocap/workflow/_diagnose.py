@@ -266,8 +266,8 @@ def _deviations_from_plan(recording: Recording, planned_basis: ProductBasis) -> 
     return [
         Check(
             f"{np.sum(deviating)} of {len(inputs)} rows have other inputs than the plan in the "
-            f"file (seed {recording.plan['seed']}), the first row {np.argmax(deviating)}, as if "
-            "they were of another seed or run; read the inputs that were sent.",
+            f"file (seed {recording.plan['seed']}), the first of them row {np.argmax(deviating)}: "
+            "they may be of another seed or run; read the inputs that were sent.",
             unreliable="inputs not of the plan",
             cause="another design",
             rows=np.flatnonzero(deviating).tolist(),

@@ -224,7 +224,7 @@ class RetryingInstrument:
             except (Exception, SystemExit) as problem:
                 warn(
                     f"`{name}()` of the instrument failed ({error_in_one_line(problem)}); "
-                    "check by hand what it left on."
+                    "see by hand what is still switched on."
                 )
 
     def call(self, name: str) -> None:

@@ -392,8 +392,8 @@ def _dark_notes(measurements: list[Measurement]) -> list[Check]:
     if n_dark == 0:
         return []
     text = (
-        f"{n_dark} measurements with the source off: from each other one, the latest before it was "
-        "subtracted."
+        f"{n_dark} dark measurements (source off): from every other measurement the latest dark "
+        "one was subtracted."
     )
     return [Check(text, kind="note", dark=n_dark)]
 
