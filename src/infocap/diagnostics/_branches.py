@@ -1,12 +1,12 @@
-"""Values on another branch: a factor, a sign or a full range away from where they belong.
+"""Values of two kinds in a channel: some are a factor, a sign or a full range away from the others.
 
-Readouts of a device follow their inputs. A meter that changes its range, a lost prefix of a unit, a
-sign, a converter that overflows: each leaves a channel on two branches, x and x/s or x and x + c,
-with s and c known exactly. Functions of the inputs fit neither. When each value is moved to the
-branch that lies nearer to the fit, and the fit is made again, the channel is explained many times
-better, and the values of both branches follow their inputs. Noise gains nothing, and smooth
-channels that bend more than their fit gain up to 3 times. Rare steps gain more, but what was moved
-then lies at some inputs, or does not follow them.
+A meter that changes its range, a lost prefix of a unit, a wrong sign, a converter that overflows:
+each leaves some values at x and the others at x/s or x + c, with s and c known exactly. These are
+called the branches of the channel. The mistake is undone on trial: each value is moved to the
+branch that lies nearer to the fit by the inputs, and the fit is made again. Its gain is the ratio
+of the unexplained variances before and after. Noise has a gain of 1, and smooth channels that bend
+more than their fit up to 3. Rare steps of the device itself have more, but then the values that
+were moved belong to similar inputs, or do not follow their inputs.
 """
 
 from __future__ import annotations
@@ -27,35 +27,38 @@ from ._rows import capacity_of_rows
 
 # Factors between the branches: a sign, ranges of meters and amplifiers, prefixes of units.
 FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
-# Stands for the full range between the branches, which no factor makes.
+# Stands in place of a factor where the branches differ by the full range of the channel.
 FULL_RANGE = 1.0
 # Factors from this on are those of units; smaller ones, of ranges and signs.
 MIN_FACTOR_OF_UNITS = 100.0
-# Times that less of a channel must be unexplained. Mistakes gain 20 times and more; bistable
-# devices, which have both signs by themselves, up to 11.
+# The smallest gain of a finding. Mistakes have gains of 20 and more; bistable devices, which have
+# both signs by themselves, have up to 11.
 MIN_GAIN = 15.0
-# The same for the first look, which moves values once and does not fit again, by factor: these see
-# the others, too. Clean channels gain up to 1.7 by a sign, 1.8 by a factor of 2, and 1.4 by others.
+# The same, by factor, for the first look, which moves values once and does not fit again. These
+# factors show the others, too. Clean channels have gains up to 1.7 by a sign, 1.8 by a factor of 2,
+# and 1.4 by others.
 MIN_GAIN_OF_FIRST_LOOK = {-1.0: 1.75, 2.0: 2.2, 4.0: 1.8, 10.0: 1.6}
-# Part of a channel that must be unexplained: with less a mistake would cost next to nothing.
+# Share of a channel's variance that must be unexplained: with less a mistake costs next to nothing.
 MIN_UNEXPLAINED = 0.01
-# Of a range that is undone, a smaller gain is enough, because jumps of that size are rare.
+# The smallest gain where a full range is undone: clean channels hardly have jumps of that size.
 MIN_GAIN_OF_RANGE = 7.0
-# What the fit leaves of moved values, relative to the others or to the range: they belong there.
+# Values that were moved must be near the fit. By a factor: their median distance from it is at most
+# so many times that of all values. By the full range: so large a share of them is nearer to it than
+# that part of the range.
 MAX_RATIO_OF_MOVED = 6.0
 MAX_DISTANCE_OF_MOVED = 0.2
-MIN_SHARE_AT_HOME = 0.8
+MIN_SHARE_NEAR_FIT = 0.8
 # Part of the moved values that may be one value: with more it is a code.
 MAX_SHARE_OF_ONE_VALUE = 0.3
 # Gain in some rows after two rounds, below which nothing more is tried.
 MIN_GAIN_AT_FIRST = 1.5
-# Times that a factor must gain more than a range, to be believed in its place.
+# A factor is reported in place of a full range if its gain is larger by this ratio.
 MIN_RATIO_OF_GAINS = 2.0
 # Part of the variance of each branch that its inputs must explain in the end.
 MIN_EXPLAINED_OF_OTHERS = 0.5
 MIN_EXPLAINED_OF_MOVED = 0.3
-# With few moved values, a fit comes near to some of any spikes; and few values at one end of the
-# range vary too little to be explained.
+# Share of moved values below which they are few. A fit comes near to some of any few spikes, so
+# more of their variance must be explained; few values at one end of the range need not be.
 FEW_MOVED = 0.03
 MIN_EXPLAINED_OF_FEW_MOVED = 0.65
 # Values on the smaller branch that a finding needs. Those count which moved by more than so many
@@ -66,9 +69,8 @@ MIN_DISTANCE_OF_BRANCHES = 4.0
 # there are no more.
 MIN_CHANNELS = 2
 MIN_SHARE_OF_CHANNELS = 0.25
-# Channels that are looked at in earnest, and rows of them, fewer at first but enough for the fit.
-# Each takes some five milliseconds, so the search ends where some show the same, or many show
-# nothing.
+# The most channels and rows that are looked at. Each channel takes some five milliseconds, so the
+# search ends once enough channels show the same, or so many show nothing.
 MAX_CHANNELS = 12
 MAX_CHANNELS_OF_FIRST_LOOK = 24
 ENOUGH_CHANNELS = 4
@@ -98,8 +100,8 @@ class Branches:
     """How a channel is explained when each value may be moved to another branch."""
 
     factor: float  # between the branches
-    gain: float  # times that less is unexplained
-    is_moved: Floats  # which of the rows that were looked at
+    gain: float  # ratio of the unexplained variances before and after
+    is_moved: Floats  # whether each of the rows that were looked at was moved
 
     @property
     def share(self) -> float:
@@ -123,7 +125,7 @@ class MovedColumn:
     column: Floats
     fitted: Floats
     is_moved: Floats  # which values lie on another branch than most
-    gain: float  # times that less is unexplained
+    gain: float  # ratio of the unexplained variances before and after
 
     def explained(self, rows: Floats) -> float:
         """Return which part of the variance of some values is explained."""
@@ -334,7 +336,7 @@ def _two_ranges(functions: Functions, x: Floats) -> Branches | None:
     if not is_explained and share > FEW_MOVED:
         return None
     distance = np.abs(moved.column - moved.fitted)[moved.is_moved]
-    if np.mean(distance < MAX_DISTANCE_OF_MOVED * span) < MIN_SHARE_AT_HOME:
+    if np.mean(distance < MAX_DISTANCE_OF_MOVED * span) < MIN_SHARE_NEAR_FIT:
         return None
     return Branches(FULL_RANGE, moved.gain, moved.is_moved)
 
