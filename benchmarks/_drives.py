@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
@@ -52,14 +52,12 @@ def independent(rng: np.random.Generator, n_sequences: int, n_steps: int) -> Arr
     return rng.uniform(-1, 1, (n_sequences, n_steps, 1))
 
 
-def uniform_autoregressive(persistence: float) -> Callable[..., Array]:
-    """Return a drive with uniform values whose normal scores are autoregressive."""
-
-    def draw(rng: np.random.Generator, n_sequences: int, n_steps: int) -> Array:
-        scores = autoregressive(rng, (n_sequences, n_steps, 1), persistence)
-        return 2 * ndtr(scores) - 1
-
-    return draw
+def uniform_autoregressive(
+    rng: np.random.Generator, n_sequences: int, n_steps: int, persistence: float
+) -> Array:
+    """Return uniform values whose normal scores are autoregressive."""
+    scores = autoregressive(rng, (n_sequences, n_steps, 1), persistence)
+    return 2 * ndtr(scores) - 1
 
 
 def mackey_glass(rng: np.random.Generator, n_sequences: int, n_steps: int) -> Array:
@@ -135,9 +133,11 @@ def three_dependent(rng: np.random.Generator, n_sequences: int, n_steps: int) ->
 
 DRIVES = [
     Drive("independent", independent, is_symmetric=True, is_independent=True, is_slow=False),
-    Drive("AR 0.5", uniform_autoregressive(0.5), is_symmetric=True, is_slow=False),
-    Drive("AR 0.9", uniform_autoregressive(0.9), is_symmetric=True),
-    Drive("AR 0.99", uniform_autoregressive(0.99), is_symmetric=True),
+    Drive(
+        "AR 0.5", partial(uniform_autoregressive, persistence=0.5), is_symmetric=True, is_slow=False
+    ),
+    Drive("AR 0.9", partial(uniform_autoregressive, persistence=0.9), is_symmetric=True),
+    Drive("AR 0.99", partial(uniform_autoregressive, persistence=0.99), is_symmetric=True),
     Drive("Mackey-Glass", mackey_glass),
     Drive("three sines", three_sines, is_symmetric=True),
     Drive("telegraph", telegraph, is_symmetric=True),
