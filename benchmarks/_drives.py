@@ -81,9 +81,11 @@ def mackey_glass(rng: np.random.Generator, n_sequences: int, n_steps: int) -> Ar
     return ((sequences - 0.85) / 0.65)[:, :, None]
 
 
-def three_sines(rng: np.random.Generator, n_sequences: int, n_steps: int) -> Array:
+def three_sines(
+    rng: np.random.Generator, n_sequences: int, n_steps: int, squares: tuple[float, ...]
+) -> Array:
     """Return products of three sines whose frequencies have no common measure, with random phases."""
-    frequencies = 0.2 * np.sqrt([2.0, 5.0, 13.0])
+    frequencies = 0.2 * np.sqrt(squares)
     phases = rng.uniform(0, 2 * np.pi, (n_sequences, 1, 3))
     time = np.arange(n_steps)[:, None]
     return np.sin(frequencies * time + phases).prod(axis=2, keepdims=True)
@@ -139,7 +141,10 @@ DRIVES = [
     Drive("AR 0.9", partial(uniform_autoregressive, persistence=0.9), is_symmetric=True),
     Drive("AR 0.99", partial(uniform_autoregressive, persistence=0.99), is_symmetric=True),
     Drive("Mackey-Glass", mackey_glass),
-    Drive("three sines", three_sines, is_symmetric=True),
+    # The product's lines have periods of 3 to 30 steps; with the other frequencies one has 690, so that a short recording
+    # sees an offset that comes and goes.
+    Drive("three sines", partial(three_sines, squares=(2, 7, 26)), is_symmetric=True),
+    Drive("three sines, slow beat", partial(three_sines, squares=(2, 5, 13)), is_symmetric=True),
     Drive("telegraph", telegraph, is_symmetric=True),
     Drive("held 4 steps", held, is_symmetric=True),
     Drive("logistic map", logistic_map, is_slow=False),

@@ -7,7 +7,7 @@ No covariance is formed of a long run, so that functions that hardly differ are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -181,14 +181,8 @@ class LawTruth:
     root: Array
     roots_without: tuple[Array, ...]
     noise_sizes: Array
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", {})
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the truth is known by algebra."""
-        return not self.roots_without
+    # What was computed for a set and order of functions; data sets often tell the same functions apart.
+    _known: dict[tuple[object, ...], Capacities] = field(default_factory=dict)
 
     def capacities(self, told_apart: Array) -> Capacities:
         """Return the capacity of each innovation, degree first, among the functions that are told apart.
@@ -221,8 +215,7 @@ class LawTruth:
         return [*self.dictionary.asked, *self.dictionary.set_aside][place]
 
     def _remembered(self, key: tuple[object, ...], order: list[int]) -> Capacities:
-        known: dict[tuple[object, ...], Capacities] = self._known
-        if key not in known:
+        if key not in self._known:
             n_functions = len(self.dictionary.asked) + len(self.dictionary.set_aside)
             tables = []
             for root in (self.root, *self.roots_without):
@@ -234,8 +227,8 @@ class LawTruth:
             if len(without):
                 # Least squares in a finite run finds a little too much; the jackknife removes what goes with 1 / N.
                 value = len(without) * value - (len(without) - 1) * without.mean(axis=0)
-            known[key] = Capacities(value, without)
-        return known[key]
+            self._known[key] = Capacities(value, without)
+        return self._known[key]
 
 
 def _capacities_of(root: Array, n_functions: int, order: list[int]) -> Array:
