@@ -141,7 +141,7 @@ DRIVES = [
     Drive("AR 0.9", partial(uniform_autoregressive, persistence=0.9), is_symmetric=True),
     Drive("AR 0.99", partial(uniform_autoregressive, persistence=0.99), is_symmetric=True),
     Drive("Mackey-Glass", mackey_glass),
-    # The product's lines have periods of 3 to 30 steps; with the other frequencies one has 690, so that a short recording
+    # The product's lines have periods of 3 to 30 steps; with the other frequencies one has 700, so that a short recording
     # sees an offset that comes and goes.
     Drive("three sines", partial(three_sines, squares=(2, 7, 26)), is_symmetric=True),
     Drive("three sines, slow beat", partial(three_sines, squares=(2, 5, 13)), is_symmetric=True),
