@@ -804,7 +804,8 @@ def main() -> int:
         tables |= {"By drive": verdicts.by_drive, "By device": verdicts.by_device}
     if SEVERAL in parts:
         tables["Several inputs and runs"] = verdicts.several
-    if not all(pair.device.has_memory for pair in chosen):
+    of_sequences = [pair for pair in chosen if pair.basis.of_sequences]
+    if not all(pair.device.has_memory for pair in of_sequences):
         tables["Devices without memory"] = verdicts.without_memory
     if any(pair.drive.is_independent for pair in chosen):
         tables["Against the declared law"] = verdicts.against_declared
