@@ -18,6 +18,7 @@ from ._finding import finding
 from ._checks import NEEDS as NEEDS
 from ._checks import data_checks as data_checks
 from ._checks import mistakes as mistakes
+from ._checks import mistakes_of_channels as mistakes_of_channels
 from ._checks import told_findings as told_findings
 from ._excerpt import MAX_ROWS as MAX_ROWS
 from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES

@@ -51,11 +51,14 @@ def weak(case: Case) -> Iterator[Check]:
         )
     n_needed = MIN_SAMPLES_PER_READOUT * rank
     if n_samples < n_needed:
+        next_step = "take more samples, or pass `n_components='auto'` (--n-components auto)"
+        if case.evidence.samples.components is not None:
+            next_step = "take more samples, or fewer components"
         yield finding(
             f"{n_samples} samples are few for {rank} readouts: below 4 K = {n_needed} the bias is "
             "large, and extrapolation does not remove it",
             cause="few samples",
-            next_step="take more samples",
+            next_step=next_step,
             in_short=f"few samples for {rank} readouts",
             n_samples=n_samples,
             wanted=n_needed,

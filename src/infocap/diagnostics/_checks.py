@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -21,7 +22,14 @@ from ._exact import (
     interpolated_rows,
     principal_components,
 )
-from ._excerpt import Excerpt, ExcerptRows, choose_excerpts, prepare
+from ._excerpt import (
+    MAX_EXCERPT_BYTES,
+    MAX_ROWS,
+    Excerpt,
+    ExcerptRows,
+    choose_excerpts,
+    prepare,
+)
 from ._holds import held_inputs
 from ._inputs import counted_twice, inputs_off, without_effect
 from ._order import inputs_of_other_rows
@@ -34,6 +42,7 @@ from ._rows import misplaced_rows
 from ._sequences import dependent_inputs, unsettled_beginning
 from ._time import changes_with_time, periods
 from ._values import (
+    CODES,
     clipped,
     clocks,
     codes,
@@ -102,6 +111,25 @@ WITH_MEMORY: tuple[DataCheck, ...] = (
     unsettled_beginning,
 )
 ONLY_WITH_MEMORY: tuple[DataCheck, ...] = (dependent_inputs, unsettled_beginning)
+# Those about single channels, and about relations that hold exactly, which sums of channels would
+# round. Where components take the place of many channels, these look at the channels, and all
+# others at the components.
+OF_CHANNELS: tuple[DataCheck, ...] = (
+    counted_twice,
+    stale,
+    codes,
+    frequent_values,
+    missing_codes,
+    clipped,
+    rounded,
+    interpolated_rows,
+    equal_readouts,
+    filled_cells,
+    batches,
+    copies_of_inputs,
+    principal_components,
+    clocks,
+)
 # Rows that some of them need in an excerpt.
 MIN_ROWS: dict[DataCheck, int] = {
     without_effect: 64,
@@ -144,8 +172,55 @@ def mistakes(
 ) -> dict[str, list[Check]]:
     """Return what is wrong with the data in all excerpts, by its cause.
 
+    Of components those checks are left out that are about the values of single channels.
     `cores_per_thread` is as for `parallel_map`.
     """
+    checks = data_checks(samples.basis.of_sequences)
+    if samples.components is not None:
+        checks = {name: check for name, check in checks.items() if check not in OF_CHANNELS}
+    return _findings_by_cause(samples, statistics, checks, cores_per_thread)
+
+
+def mistakes_of_channels(samples: Samples, statistics: ColumnStatistics) -> dict[str, list[Check]]:
+    """Return what is wrong with the values of single channels, by its cause, with pictures.
+
+    Of very many channels those with a known code are looked at, and others at equal distances.
+    """
+    samples = _with_fewer_channels(samples, statistics)
+    checks = data_checks(samples.basis.of_sequences)
+    checks = {name: check for name, check in checks.items() if check in OF_CHANNELS}
+    findings = _findings_by_cause(samples, statistics, checks)
+    return {
+        cause: [_with_picture(check, samples, statistics) for check in same_cause]
+        for cause, same_cause in findings.items()
+    }
+
+
+def _with_fewer_channels(samples: Samples, statistics: ColumnStatistics) -> Samples:
+    """Return the samples with as many channels in use as an excerpt of many rows can hold."""
+    n_channels = len(samples.channels)
+    max_channels = max(MAX_EXCERPT_BYTES // (8 * min(samples.n_samples, MAX_ROWS)), 1)
+    if n_channels <= max_channels:
+        return samples
+    ends = np.array([statistics.low, statistics.high])[:, samples.channels]
+    with_code = np.flatnonzero(np.isin(ends, CODES).any(axis=0))[:max_channels]
+    equally_spaced = np.linspace(0, n_channels - 1, max_channels).round().astype(int)
+    chosen = np.union1d(with_code, equally_spaced)
+    return replace(
+        samples,
+        channels=samples.channels[chosen],
+        shift=samples.shift[chosen],
+        scale=samples.scale[chosen],
+    )
+
+
+def _findings_by_cause(
+    samples: Samples,
+    statistics: ColumnStatistics,
+    checks: dict[str, DataCheck],
+    cores_per_thread: int = 1,
+) -> dict[str, list[Check]]:
+    """Return what some checks find in all excerpts, by its cause."""
     excerpts = choose_excerpts(samples)
     share = 1 / len(excerpts)
     has_overview = excerpts[-1].is_overview
@@ -157,7 +232,7 @@ def mistakes(
 
         def look_at(rows: ExcerptRows) -> list[Check]:
             excerpt = prepare(samples, statistics, rows, share, fit)
-            return _findings_of_excerpt(excerpt, rows, has_overview)
+            return _findings_of_excerpt(excerpt, rows, checks, has_overview)
 
         if samples.in_memory:
             findings = parallel_map(look_at, excerpts, cores_per_thread)
@@ -174,10 +249,12 @@ def mistakes(
     return by_cause
 
 
-def _findings_of_excerpt(excerpt: Excerpt, rows: ExcerptRows, has_overview: bool) -> list[Check]:
+def _findings_of_excerpt(
+    excerpt: Excerpt, rows: ExcerptRows, checks: dict[str, DataCheck], has_overview: bool
+) -> list[Check]:
     """Return what is wrong with the data of one excerpt, and the rows that it holds."""
     findings = list[Check]()
-    for name, data_check in data_checks(excerpt.of_sequence).items():
+    for name, data_check in checks.items():
         if excerpt.n < NEEDS.get(name, 0):
             continue
         is_for_overview = data_check in OF_OVERVIEW

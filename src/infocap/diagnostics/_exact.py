@@ -346,7 +346,7 @@ def principal_components(excerpt: Excerpt) -> Iterator[Check]:
         "components and not readouts as measured, and the total is that of the components that "
         "were kept",
         cause="uncorrelated",
-        next_step="give the readouts as measured",
+        next_step="give the readouts as measured, and `n_components` if they are too many",
         in_short="principal components in place of readouts",
     )
 

@@ -165,7 +165,7 @@ def choose_excerpts(samples: Samples) -> list[ExcerptRows]:
         order = np.argsort(samples.time, kind="stable")
     on_host = samples.in_memory and not samples.x.on_device
     longest = MAX_ROWS if on_host else MAX_ROWS_FROM_FILES
-    longest = min(longest, MAX_EXCERPT_BYTES // (8 * samples.x.shape[1]) + 1)
+    longest = min(longest, MAX_EXCERPT_BYTES // (8 * len(samples.channels)) + 1)
     edges = [0, n_rows] if samples.runs is None else [*map(int, samples.runs), n_rows]
     excerpts = []
     for start, stop in pairwise(edges):
@@ -271,20 +271,30 @@ def _read(samples: Samples, places: Integers, channels: Integers) -> tuple[Float
 def _rows_of(table: Table, stretches: list[Integers], columns: Integers) -> Floats:
     """Return some columns of rows, which are given in stretches of consecutive ones."""
     if len(stretches) > MAX_STRETCHES:
-        values = table.read_rows(np.concatenate(stretches))
-    elif len(stretches) > 1:
-        values = np.concatenate([_slice_of(table, rows, columns) for rows in stretches])
-    else:
-        values = _slice_of(table, stretches[0], columns)
-    return values if len(columns) == values.shape[1] else values[:, columns]
+        return table.read_rows(np.concatenate(stretches), columns)
+    if len(stretches) > 1:
+        return np.concatenate([_slice_of(table, rows, columns) for rows in stretches])
+    return _slice_of(table, stretches[0], columns)
 
 
 def _slice_of(table: Table, rows: Integers, columns: Integers) -> Floats:
-    """Return consecutive rows; of a table on a device only the columns, which are fewer numbers."""
-    values = table.read(int(rows[0]), int(rows[-1]) + 1)
-    if table.on_device and len(columns) < values.shape[1]:
-        values = take_rows(values.T, to_library_of(columns, values)).T
-    return to_numpy(values)
+    """Return some columns of consecutive rows.
+
+    Rows of very many columns are read in parts. Of a table on a device only the columns are
+    fetched, which are fewer numbers.
+    """
+    start = int(rows[0])
+    stop = int(rows[-1]) + 1
+    if len(columns) == table.shape[1]:
+        return to_numpy(table.read(start, stop))
+    if table.on_device:
+        values = table.read(start, stop)
+        return to_numpy(take_rows(values.T, to_library_of(columns, values)).T)
+    n_rows = max(MAX_EXCERPT_BYTES // (8 * table.shape[1]), 1)
+    parts = []
+    for first in range(start, stop, n_rows):
+        parts.append(table.read(first, min(first + n_rows, stop))[:, columns])
+    return np.concatenate(parts)
 
 
 def _sorted_columns(x: Floats) -> Floats:

@@ -301,10 +301,13 @@ def _few_samples_for_readouts(evidence: Evidence, passes: PassResults) -> Iterat
     if ratio > MAX_LEVERAGE_RATIO and _unexplained(passes) > CAPACITY_ROUNDING:
         n = evidence.n_samples
         n_needed = int(np.ceil(n * ratio / TARGET_LEVERAGE_RATIO))
+        remedy = "or pass `n_components='auto'` (--n-components auto)"
+        if evidence.samples.components is not None:
+            remedy = "or fewer components"
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their "
             f"variance (S_N / (K N) is {ratio:.2f}, above {MAX_LEVERAGE_RATIO}), so the bias is "
-            f"not removed well; take {n_needed} samples.",
+            f"not removed well; take {n_needed} samples, {remedy}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             leverage_ratio=ratio,
             wanted=n_needed,

@@ -21,8 +21,8 @@ from .._formatting import join_names, memory_size
 from .._threads import all_cores, cores_for_matrices
 from .._validation import did_you_mean, require_boolean, require_one_of
 from ..basis import ProductBasis
-from ..diagnostics import Case, mistakes, run_checks, told_findings
-from ..dimension import Repeats, from_repeats
+from ..diagnostics import Case, mistakes, mistakes_of_channels, run_checks, told_findings
+from ..dimension import Repeats, find_components, from_repeats, number_of_components
 from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..kernels import condition_margin
 from ..result import CapacityResult
@@ -71,9 +71,13 @@ N_COORDINATE_ARRAYS = 3
 # Condition number of the rows, as vectors, below which none of them is a combination of others.
 MAX_CONDITION_OF_CLEAR_ROWS = 1e6
 
-# A search for missing rows reads this fraction of the memory limit at a time: it holds several
-# copies.
-MEMORY_FRACTION_FOR_MISSING_ROWS = 1 / 16
+# A search for missing rows or for components reads this fraction of the memory limit at a time: it
+# holds several copies.
+MEMORY_FRACTION_FOR_ALL_CHANNELS = 1 / 16
+
+
+# A function that gives what the data checks found, by cause.
+DataFindings = Callable[[], dict[str, list[Check]]]
 
 
 def gather_evidence(
@@ -89,6 +93,7 @@ def gather_evidence(
     sample_weight: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
     washout: int | None = None,
+    n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
     method: str | Estimator | None = None,
@@ -103,6 +108,8 @@ def gather_evidence(
     u, x, basis
         Inputs, readouts and functions, as for `estimate`.
     constant, nan_policy, complex_as, time, design_index, sample_weight, repeats, washout
+        As for `estimate`.
+    n_components
         As for `estimate`.
     memory_limit, executor
         As for `estimate`.
@@ -142,6 +149,9 @@ def gather_evidence(
     _refuse_host_options_for_device_arrays(samples, engine)
     if nan_policy == "omit":
         samples = _without_missing_rows(samples, engine)
+    findings_of_channels: DataFindings | None = None
+    if n_components is not None:
+        samples, findings_of_channels = _with_components(samples, engine, constant, n_components)
     if engine.memory_limit is not None:
         chosen_method = None if method is None else find_method(method, {})
         engine = fit_into_memory(engine, samples, constant, chosen_method)
@@ -152,6 +162,8 @@ def gather_evidence(
         _refuse_impossible_job(samples)
         _refuse_rows_without_dependence(samples)
         findings = _start_data_checks(samples, statistics, n_cores)
+        if findings_of_channels is not None:
+            findings = _both_findings(findings_of_channels, findings)
         evidence = replace(gather(samples, engine, statistics), data_findings=findings)
     _refuse_too_few_samples(evidence)
     return evidence
@@ -217,10 +229,52 @@ def _without_missing_rows(samples: Samples, engine: Engine) -> Samples:
             "`nan_policy='omit'` would tear a sequence apart; give runs without missing values as "
             "a list."
         )
+    return omit_missing_rows(samples, _engine_for_channels(samples, engine))
+
+
+def _engine_for_channels(samples: Samples, engine: Engine) -> Engine:
+    """Return the engine that goes through all channels before it is known how many are used.
+
+    It reads a small part of the memory limit at a time. Of more channels than samples it takes few
+    rows at a time.
+    """
     if engine.memory_limit is not None:
-        chunk_bytes = int(engine.memory_limit * MEMORY_FRACTION_FOR_MISSING_ROWS)
+        chunk_bytes = int(engine.memory_limit * MEMORY_FRACTION_FOR_ALL_CHANNELS)
         engine = replace(engine, chunk_bytes=chunk_bytes)
-    return omit_missing_rows(samples, engine)
+    if samples.x.shape[1] < samples.n_samples:
+        return engine
+    return engine.for_wide_rows(samples.x.shape[1])
+
+
+def _with_components(
+    samples: Samples, engine: Engine, constant: bool, n_components: int | str
+) -> tuple[Samples, DataFindings | None]:
+    """Return the samples with components in place of channels, and what checks find in channels.
+
+    This is one step before everything else, so that the estimation sees components alone. Where
+    there are no more channels than components were asked for, the channels stay.
+    """
+    count = number_of_components(n_components, samples.n_samples)
+    engine = _engine_for_channels(samples, engine)
+    with all_cores(), np.errstate(under="ignore"):
+        statistics = scan_columns(samples, engine, with_sample=False)
+        channels = samples.choose_preparation(statistics, constant)
+        if count >= len(channels.channels):
+            return samples, None
+        with_components = find_components(channels, engine, statistics, count)
+    return with_components, partial(mistakes_of_channels, channels, statistics)
+
+
+def _both_findings(of_channels: DataFindings, of_components: DataFindings) -> DataFindings:
+    """Return a function that gives the findings of channels and of components, computed once."""
+
+    def findings() -> dict[str, list[Check]]:
+        together = dict(of_channels())
+        for cause, checks in of_components().items():
+            together[cause] = together.get(cause, []) + checks
+        return together
+
+    return cache(findings)
 
 
 def _refuse_impossible_job(samples: Samples) -> None:
@@ -274,20 +328,28 @@ def _refuse_rows_without_dependence(samples: Samples) -> None:
     with cores_for_matrices(n):
         margin = condition_margin(MAX_CONDITION_OF_CLEAR_ROWS, x @ x.T)
     if float(margin) > 0:
-        raise _too_few_samples(n, samples.n_columns)
+        raise _too_few_samples(samples, samples.n_columns)
 
 
 def _refuse_too_few_samples(evidence: Evidence) -> None:
     """Refuse N <= K samples, of which readouts can express any function exactly."""
     if evidence.n_samples <= evidence.rank:
-        raise _too_few_samples(evidence.n_samples, evidence.maximum)
+        raise _too_few_samples(evidence.samples, evidence.maximum)
 
 
-def _too_few_samples(n_samples: int, n_columns: int) -> DataError:
+def _too_few_samples(samples: Samples, n_columns: int) -> DataError:
+    n_samples = samples.n_samples
+    if samples.components is not None:
+        return DataError(
+            f"x has {n_samples} samples for {samples.components.in_words} and the constant: with "
+            "N <= K every function is fitted exactly and every capacity is 1; ask for fewer, "
+            f"`n_components='auto'` takes {number_of_components('auto', n_samples)}."
+        )
     return DataError(
         f"x has {n_samples} samples for {n_columns} readouts: with N <= K every function is fitted "
-        f"exactly and every capacity is 1; take at least 4 K = {4 * n_columns} samples, or use "
-        "fewer readouts."
+        f"exactly and every capacity is 1; take at least 4 K = {4 * n_columns} samples, or pass "
+        "`n_components='auto'` (--n-components auto): what a few components hold, the channels "
+        "hold at least."
     )
 
 
@@ -371,6 +433,7 @@ def conclude(
         without_stretches=estimate.without_stretches,
         without_groups=estimate.without_groups,
         inputs_fingerprint=estimate.inputs_fingerprint,
+        components=evidence.samples.components,
     )
 
 

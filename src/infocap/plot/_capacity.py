@@ -287,9 +287,18 @@ def _draw_total(
         total = short(result.total, result.maximum)
         line = {"edgecolor": "black", "linewidth": 0.8}
     fraction_size = FRACTION_SIZE * font_size
-    n_letters = max(len(total), len(str(result.maximum)))
+    if result.components is None:
+        text = rf"$\frac{{{total}}}{{{result.maximum}}}$"
+        n_letters = max(len(total), len(str(result.maximum)))
+    else:
+        text = rf"$\geq$ {total}"
+        n_letters = len(total) + len("≥ ")
+    text_size = fraction_size
+    if result.components is not None:
+        text_size *= FRACTION_SHRINKAGE  # as large as a numerator
     half_width = 0.5 * FRACTION_SHRINKAGE * DIGIT_WIDTH * n_letters
     radius = fraction_size * (half_width + CIRCLE_PADDING) + 1
+    padding = CIRCLE_PADDING * fraction_size / text_size
     if anchor is None:
         position = (1.0, 1.0)
         offset = (-radius, -radius)
@@ -297,7 +306,7 @@ def _draw_total(
         position = (anchor, anchor)
         offset = (0.0, 0.0)
     ax.annotate(
-        rf"$\frac{{{total}}}{{{result.maximum}}}$",
+        text,
         position,
         offset,
         xycoords="axes fraction",
@@ -305,7 +314,7 @@ def _draw_total(
         ha="center",
         va="center",
         zorder=5,
-        fontsize=fraction_size,
-        bbox={"boxstyle": f"circle,pad={CIRCLE_PADDING}", "facecolor": "white", **line},
+        fontsize=text_size,
+        bbox={"boxstyle": f"circle,pad={padding}", "facecolor": "white", **line},
     )
     return 2 * (radius + 1)

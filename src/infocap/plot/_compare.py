@@ -59,7 +59,7 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
             places = np.arange(len(capacities)) + offset
             error = result.total_standard_error
             total = result.qualified_total or with_error(result.total, error, HALF_WIDTH_95)
-            label = f"{name}: {total} of {result.maximum}"
+            label = f"{name}: {result.short_claim(total)}"
             ax.bar(
                 places,
                 capacities,

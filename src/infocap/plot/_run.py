@@ -88,12 +88,11 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
             markersize=3.5,
             markerfacecolor=fill,
         )
-        ax.axhline(
-            result.maximum,
-            color=COMPARISON_COLOUR,
-            linestyle="--",
-            label=f"maximum, {result.maximum}",
-        )
+        if result.components is None:
+            label = f"maximum, {result.maximum}"
+        else:
+            label = f"maximum of {result.components.in_words}, {result.maximum}"
+        ax.axhline(result.maximum, color=COMPARISON_COLOUR, linestyle="--", label=label)
         limit = result.noise_limited_total
         if limit is not None:
             label = f"what noise allows, {short(limit, result.maximum)}"

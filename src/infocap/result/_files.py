@@ -27,6 +27,7 @@ from .._validation import require_one_of
 from .._version import __version__
 from ..basis import DelayedBasis, ProductBasis, find_maker
 from ..errors import Check, DataError, ParameterError
+from ..samples import Components
 from ..typing import Floats
 from ._analyses import Drift, Factors, Growth
 from ._capacity_result import PER_TERM, CapacityResult, per_term
@@ -50,6 +51,8 @@ OPTIONAL_FLOATS = (
 )
 # The text by which results from the same inputs are known, or None.
 FINGERPRINT = "inputs_fingerprint"
+# What the readouts are where they are components of many channels, or None.
+COMPONENTS = "components"
 # What a recording tells besides capacities.
 ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 # The parts of the factors of functions of delayed inputs, along their last axis.
@@ -286,6 +289,8 @@ def saved_attributes(result: CapacityResult) -> dict[str, Any]:
         "basis": json.dumps(result.basis.to_dict()),
         "checks": json.dumps([check.to_dict() for check in result.checks]),
     }
+    if result.components is not None:
+        attributes[COMPONENTS] = json.dumps(asdict(result.components))
     for name in ("method", "total", FINGERPRINT, *WHOLE_NUMBERS, *OPTIONAL_FLOATS):
         value = getattr(result, name)
         if value is not None:
@@ -324,6 +329,8 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
     for name in OPTIONAL_FLOATS:
         fields[name] = float(attributes[name]) if name in attributes else None
     fields[FINGERPRINT] = attributes.get(FINGERPRINT)
+    if COMPONENTS in attributes:
+        fields[COMPONENTS] = Components(**json.loads(attributes[COMPONENTS]))
     metadata = dict(stored.metadata)
     for name, kind in ANALYSES.items():
         if name in metadata:

@@ -6,6 +6,7 @@ anything that is a sum over rows. The other names serve readers of files and che
 `Table` reads one array from anywhere.
 """
 
+from ._components import PRINCIPAL, SIGNAL_OVER_NOISE, Components
 from ._domain import check_domain, suggest_domain
 from ._engine import Engine
 from ._executors import choose_executor, count_task_slots, plain_executor
@@ -23,7 +24,10 @@ from ._values_per_row import density_ratios
 __all__ = [
     "MAX_RELATIVE_RANGE_OF_CONSTANT",
     "MAX_ROWS_FOR_HOLDS",
+    "PRINCIPAL",
+    "SIGNAL_OVER_NOISE",
     "ColumnStatistics",
+    "Components",
     "Engine",
     "FoldedTrace",
     "Hdf5Rows",

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import gcd
@@ -43,6 +43,8 @@ MIN_NUMBERS_PER_SHARE = 2_500_000
 MAX_BLOCKS_PER_SHARE = 16
 # Shares that wait or are computed, for each thread.
 SHARES_PER_THREAD = 2
+# Bytes of a share of rows of very many channels, at most, unless one row is longer.
+MAX_BYTES_PER_WIDE_SHARE = 32_000_000
 # Seconds after which a progress bar appears.
 PROGRESS_BAR_DELAY_S = 2.0
 
@@ -156,6 +158,15 @@ class Engine:
                 outcomes[task.interval] = outcome
                 count_rows(task.n_rows)
         return outcomes
+
+    def for_wide_rows(self, n_columns: int) -> Engine:
+        """Return an engine whose shares are short enough for rows of very many columns.
+
+        Usually shares are much taller than wide, which makes sums of products efficient. Of more
+        channels than samples that would be all rows at once.
+        """
+        n_bytes = min(MAX_BYTES_PER_WIDE_SHARE, self.chunk_bytes)
+        return replace(self, share_rows=max(n_bytes // (8 * n_columns), 1))
 
     @property
     def merges_here(self) -> bool:

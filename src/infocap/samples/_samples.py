@@ -24,8 +24,10 @@ from .._validation import require_one_of
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
+from ._components import Components
 from ._runs import cut_runs
-from ._table import Table
+from ._sources import LabelledRows
+from ._table import RowNumbering, Table
 from ._values_per_row import (
     density_ratios,
     epochs_of_rows,
@@ -79,6 +81,7 @@ class Samples:
     # delay of the basis (`basis.memory`), or more for functions with longer delays.
     history: int = 0
     runs: Integers | None = None  # first sample of each run, where there are several
+    components: Components | None = None  # what `x` holds in place of channels
 
     @classmethod
     def of(
@@ -259,6 +262,30 @@ class Samples:
             shift=shift,
             scale=_safe_scale(low[in_use], high[in_use], shift),
             constant=constant,
+        )
+
+    def with_components(self, scores: Floats, components: Components) -> Samples:
+        """Return the samples with combinations of the channels, (samples, components), as readouts.
+
+        They lie in the processor's memory. Rows keep their numbers in what the user passed. Repeats
+        are left out, because they chose the combinations and would flatter them.
+        """
+        n_components = scores.shape[1]
+        names = [f"component {number}" for number in range(1, n_components + 1)]
+        given_rows = self.x.given_rows(np.arange(self.n_samples))
+        begins_part = np.diff(given_rows, prepend=-1) != 1
+        begins_part[0] = True
+        first_rows = np.flatnonzero(begins_part)
+        table = Table(LabelledRows(scores, names), "x")
+        return replace(
+            self,
+            u=self.u.to_host(),
+            x=table.numbered(RowNumbering(first_rows, given_rows[first_rows])),
+            channels=np.arange(n_components),
+            shift=np.zeros(n_components),
+            scale=np.ones(n_components),
+            repeats=None,
+            components=components,
         )
 
     # Selecting rows.

@@ -47,11 +47,14 @@ class ColumnStatistics:
     sample: Any  # some rows of the readouts, chosen at random, where the readouts are
 
 
-def scan_columns(samples: Samples, engine: Engine) -> ColumnStatistics:
-    """Return statistics of all rows; values that no estimation can use are refused."""
+def scan_columns(samples: Samples, engine: Engine, with_sample: bool = True) -> ColumnStatistics:
+    """Return statistics of all rows; values that no estimation can use are refused.
+
+    Without the random sample of rows, statistics of very many channels take little memory.
+    """
     n_rows = min(MAX_ROWS_FOR_MEDIAN, _largest_odd_number(samples.n_samples))
     typical = np.median(samples.x.read(0, n_rows, on_host=True), axis=0)
-    scan_share = partial(_scan_share, typical=typical)
+    scan_share = partial(_scan_share, typical=typical, with_sample=with_sample)
     statistics: ColumnStatistics = engine.fold(samples, scan_share, _merge)
     if not _all_finite(statistics.input_low, statistics.input_high):
         raise _missing_values_error("u", samples, engine)
@@ -115,9 +118,13 @@ def _complete_rows(samples: Samples, start: int, stop: int) -> list[Any]:
     return [has_inputs & has_readouts]
 
 
-def _scan_share(samples: Samples, start: int, stop: int, *, typical: Floats) -> ColumnStatistics:
+def _scan_share(
+    samples: Samples, start: int, stop: int, *, typical: Floats, with_sample: bool
+) -> ColumnStatistics:
     """Return the statistics of a share of the rows, block by block; on a device all at once."""
-    sampled_rows = _choose_rows(samples, start, stop)
+    sampled_rows = np.arange(0)
+    if with_sample:
+        sampled_rows = _choose_rows(samples, start, stop)
     blocks: Iterator[tuple[int, int]]
     if samples.x.on_device:
         blocks = iter([(start, stop)])

@@ -16,6 +16,8 @@ from ._sources import in_memory, read_in_place, sent_as_name
 
 # Rows that are read at a time where rows from all over a table are picked.
 ROWS_PER_PICK = 4096
+# The same in bytes, for rows of very many columns.
+MAX_BYTES_PER_PICK = 64_000_000
 # The kinds of NumPy types that are real numbers: float, signed, unsigned, Boolean.
 REAL_KINDS = "fiub"
 COMPLEX_KIND = "c"
@@ -150,15 +152,21 @@ class Table:
         cell = self.describe_cell(start + row, column)
         return MissingValues(int(np.count_nonzero(is_missing)), f"{block[row, column]} at {cell}")
 
-    def read_rows(self, rows: Integers) -> Floats:
-        """Return chosen rows in the order given, read in as few slices as memory allows."""
-        out = np.empty((len(rows), self.shape[1]))
-        for start in range(int(rows.min()), int(rows.max()) + 1, ROWS_PER_PICK):
-            stop = min(start + ROWS_PER_PICK, self.shape[0])
+    def read_rows(self, rows: Integers, columns: Integers | None = None) -> Floats:
+        """Return chosen rows in the order given, read in as few slices as memory allows.
+
+        `columns` are those that are wanted; by default all.
+        """
+        if columns is None:
+            columns = np.arange(self.shape[1])
+        out = np.empty((len(rows), len(columns)))
+        n_rows = min(ROWS_PER_PICK, max(MAX_BYTES_PER_PICK // (8 * self.shape[1]), 1))
+        for start in range(int(rows.min()), int(rows.max()) + 1, n_rows):
+            stop = min(start + n_rows, self.shape[0])
             is_inside = (rows >= start) & (rows < stop)
             if is_inside.any():
-                block = self.read(start, stop, on_host=True)
-                out[is_inside] = block[rows[is_inside] - start]
+                block = self.read(start, stop, on_host=True)[rows[is_inside] - start]
+                out[is_inside] = block if len(columns) == self.shape[1] else block[:, columns]
         return out
 
     # Choosing rows.

@@ -182,7 +182,10 @@ class Comparison:
             total = result.qualified_total
             if not total:
                 total = with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
-            rows.append([row.device, total, str(result.maximum), difference])
+            if result.components is None:
+                rows.append([row.device, total, str(result.maximum), difference])
+            else:
+                rows.append([row.device, f"at least {total}", "", difference])
         return _columns(rows)
 
     def _lines_of_degrees(self) -> list[str]:
@@ -332,7 +335,7 @@ def compare(
     results
         Two results or more, one after the other or as a list. All must be about functions of the
         same family and interval of the inputs; where the degrees differ, the functions in common
-        are compared, and a warning says so.
+        are compared, and a warning says so. Lower bounds must be of equally many components.
     names
         One name per result, by default "device 1", "device 2", ...
 
@@ -373,13 +376,32 @@ def compare(
                 "their capacities are of different functions and cannot be compared; estimate both "
                 "with the same family and domain."
             )
+    _refuse_unequal_components(device_names, compared)
     positions = np.array([first.positions_in(result.basis) for result in compared])
     in_common = np.all(positions >= 0, axis=0)
     common = tuple(map(_restricted, compared, positions[:, in_common]))
     checks = tuple(_weaknesses(device_names, compared, common))
     for check in checks:
-        warn(check)
+        if check.kind == "warning":
+            warn(check)
     return Comparison(device_names, common, checks)
+
+
+def _refuse_unequal_components(names: Sequence[str], results: Sequence[CapacityResult]) -> None:
+    """Refuse lower bounds from different numbers of components, of which more hold more."""
+    numbers = set()
+    for result in results:
+        numbers.add(None if result.components is None else result.components.n_components)
+    if len(numbers) == 1:
+        return
+    descriptions = [
+        f"{name} {result.readouts_in_words}" for name, result in zip(names, results, strict=True)
+    ]
+    raise DataError(
+        f"the results are of different numbers of components ({join_names(descriptions)}), and "
+        "more components hold more; estimate all with the same `n_components`, a number instead of "
+        "'auto'."
+    )
 
 
 def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...]:
@@ -425,6 +447,21 @@ def _weaknesses(
             f"the total of {join_names(unreliable)} is unreliable, and so are differences from it; "
             "look at its checks, which say why."
         )
+    components = results[0].components
+    if components is not None:
+        third = max(components.n_components // 3, 1)
+        yield Check(
+            f"these are lower bounds from {components.in_words} each, and the bound of one device "
+            "may be nearer to what its channels hold than that of another; see whether they differ "
+            f"in the same way with `n_components={third}`, too.",
+            "note",
+        )
+        kinds = {result.components.kind for result in results if result.components is not None}
+        if len(kinds) > 1:
+            yield Check(
+                "some components were found with the help of repeats and others without, which "
+                "explains part of a difference; estimate all with repeats, or none."
+            )
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         yield Check(

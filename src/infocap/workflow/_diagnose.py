@@ -125,6 +125,7 @@ def diagnose(
     rows_per_step: int | None = None,
     offset: int = 0,
     mask: ArrayLike | None = None,
+    n_components: int | str | None = None,
 ) -> Diagnosis:
     """Look at a data set before any estimation, by the same checks that `estimate` runs.
 
@@ -137,6 +138,9 @@ def diagnose(
         common interval.
     rows_per_step, offset, mask
         How the rows of a time-multiplexed trace are steps, as for `estimate`.
+    n_components
+        As for `estimate`: then the values of single channels are looked at in the channels, and
+        all else in so many components of them.
 
     Returns
     -------
@@ -185,7 +189,7 @@ def diagnose(
         checks += _deviations_from_plan(recording, planned_basis)
     try:
         declared_basis = basis or planned_basis or _uniform_basis(inputs)
-        checks += _checks_of_data(recording, declared_basis)
+        checks += _checks_of_data(recording, declared_basis, n_components)
     except DataError as problem:
         checks.append(Check(str(problem), cause="refused"))
         if declared_basis is None or not _has_more_channels_than_rows(recording):
@@ -216,7 +220,9 @@ def rows_with_missing_values(recording: Recording) -> Integers:
     return np.flatnonzero(~(inputs_finite & readouts_finite))
 
 
-def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
+def _checks_of_data(
+    recording: Recording, basis: ProductBasis, n_components: int | str | None
+) -> list[Check]:
     """Return what `estimate` finds in the data with a few functions of low degree.
 
     Findings about the total are left out.
@@ -229,7 +235,9 @@ def _checks_of_data(recording: Recording, basis: ProductBasis) -> list[Check]:
         low = lowest_degrees(basis, N_LOW_FUNCTIONS)
         nan_policy = "omit"
     with warnings.catch_warnings(action="ignore", category=DataWarning):
-        options = EstimateOptions(method="raw", nan_policy=nan_policy, complex_as="split")
+        options = EstimateOptions(
+            method="raw", nan_policy=nan_policy, complex_as="split", n_components=n_components
+        )
         result = estimate_recording(recording, low, options)
     return [
         check

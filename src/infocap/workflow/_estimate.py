@@ -39,6 +39,7 @@ def estimate(
     rows_per_step: int | None = None,
     offset: int = 0,
     mask: ArrayLike | None = None,
+    n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
@@ -91,6 +92,12 @@ def estimate(
         Of a time-multiplexed trace, in which each input is held while virtual nodes are read out
         one after the other: for how many rows, the rows before the first step, and the factors by
         which recorded inputs were multiplied within each step. See `fold_trace`.
+    n_components
+        For more channels than samples, such as spectra or images: the capacities of so many
+        principal components of the channels, found without the inputs. ``"auto"`` takes one for 30
+        samples, and at least 5. All channels together hold at least the total (`Components`, and
+        docs/howto/spectra.md). With `repeats` the components are the directions of most signal over
+        noise. Channels are taken in their own units.
     memory_limit
         How much memory the work may use (what is in memory already is not counted): ``"1GB"``,
         ``"512MiB"`` or bytes. What lies on disk is then read in blocks that fit; a job that cannot
@@ -125,6 +132,7 @@ def estimate(
         sample_weight=sample_weight,
         repeats=repeats,
         washout=washout,
+        n_components=n_components,
         memory_limit=memory_limit,
         executor=executor,
     )
@@ -161,6 +169,7 @@ def probe(
     constant: bool = True,
     complex_as: str | None = None,
     washout: int | None = None,
+    n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
@@ -186,7 +195,7 @@ def probe(
         which are large at the edge, and the others their own distribution. This makes most errors
         smaller (docs/howto/inputs.md), and is the default for continuous inputs and the default
         method. With False all inputs follow their distribution.
-    method, method_options, constant, complex_as, washout, memory_limit, executor
+    method, method_options, constant, complex_as, washout, n_components, memory_limit, executor
         Those of `estimate`.
 
     Returns
@@ -229,6 +238,7 @@ def probe(
         complex_as=complex_as,
         sample_weight=sample_weight,
         washout=washout,
+        n_components=n_components,
         memory_limit=memory_limit,
         executor=executor,
     )

@@ -157,6 +157,7 @@ def explore(
     rows_per_step: int | None = None,
     offset: int = 0,
     mask: ArrayLike | None = None,
+    n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> Exploration:
@@ -187,6 +188,7 @@ def explore(
         The readouts of the same input sequence played a second time; they tell how much noise
         allows to be found.
     complex_as, rows_per_step, offset, mask, memory_limit, executor
+    complex_as, n_components, memory_limit, executor
         Those of `estimate`.
 
     Returns
@@ -227,6 +229,7 @@ def explore(
     options: dict[str, Any] = {
         "washout": washout,
         "complex_as": complex_as,
+        "n_components": n_components,
         "memory_limit": memory_limit,
         "executor": executor,
     }

@@ -41,6 +41,7 @@ class EstimateOptions:
     sample_weight: ArrayLike | None = None
     repeats: ArrayLike | None = None
     washout: int | None = None
+    n_components: int | str | None = None
     memory_limit: str | float | None = None
     executor: Any = None
 

@@ -90,7 +90,7 @@ class Sweep:
         for point, result in self:
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
             total = result.qualified_total or with_error(result.total, result.total_standard_error)
-            lines.append(f"  {_in_words(point)}: {total} of {result.maximum}{checks}")
+            lines.append(f"  {_in_words(point)}: {result.short_claim(total)}{checks}")
         return "\n".join(lines)
 
     def __len__(self) -> int:
@@ -195,6 +195,7 @@ def sweep(
     constant: bool = True,
     complex_as: str | None = None,
     washout: int | None = None,
+    n_components: int | str | None = None,
 ) -> Sweep:
     """Probe a system at all points of a grid of parameter values.
 
@@ -222,7 +223,7 @@ def sweep(
         refused.
     progress
         Show a progress bar.
-    method, method_options, constant, complex_as, washout
+    method, method_options, constant, complex_as, washout, n_components
         How capacities are estimated, as for `estimate`.
 
     Returns
@@ -265,6 +266,7 @@ def sweep(
         "constant": constant,
         "complex_as": complex_as,
         "washout": washout,
+        "n_components": n_components,
     }
     folder = None
     if path is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._formatting import counted, duration, memory_size, one_line
 from ...basis import Family, ProductBasis, delayed_basis, find_families, inputs
+from ...dimension import number_of_components
 from ...errors import DataError, ParameterError
 from ...estimators import METHODS, forecast_cost
 from ...recording import Recording
@@ -21,6 +22,7 @@ from ..experiment import Plan
 from ._outputs import EstimateOutput
 from ._summary import summary
 from ._terminal import (
+    COMPONENTS,
     NameChoice,
     NamedInputFiles,
     echo,
@@ -110,6 +112,7 @@ class MethodOptions:
         type=int,
         help="With --max-delay: steps that are not used at the start of each run.",
     )
+    n_components: int | str | None = option("--n-components", **COMPONENTS)
     memory_limit: str | None = option(
         "--memory-limit", help="Memory to use, such as 1GB; files are then read in blocks."
     )
@@ -128,6 +131,7 @@ class MethodOptions:
             "method": self.method,
             "nan_policy": self.nan_policy,
             "complex_as": self.complex_as,
+            "n_components": self.n_components,
             "memory_limit": self.memory_limit,
         }
         if self.washout is not None:
@@ -162,7 +166,7 @@ def estimate(
     output.check()
     recording = files.read(in_memory=method_options.in_memory)
     chosen = basis_for(recording, basis_options)
-    cost = _cost_of(recording, chosen.basis, method_options.method)
+    cost = _cost_of(recording, chosen.basis, method_options)
     if not output.quiet:
         announce(files, recording, replace(chosen, reasons=chosen.reasons + cost))
     with warnings_in_checks(), _cluster(method_options.scheduler) as executor:
@@ -181,6 +185,7 @@ def estimate(
     "searched.",
 )
 @click.option("--max-degree", default=6, help="Highest degree that is looked for.")
+@click.option("--n-components", **COMPONENTS)
 @click.option("--most-tested", default=30_000, help="Largest number of functions to test.")
 @options("output", EstimateOutput)
 def explore(
@@ -191,6 +196,7 @@ def explore(
     washout: int | None,
     max_degree: int,
     most_tested: int,
+    n_components: int | str | None,
 ) -> None:
     """Find out which functions of past inputs a device computes.
 
@@ -206,6 +212,7 @@ def explore(
         announce(files, recording, chosen)
     settings = arguments_of(recording, is_sequence=True)
     settings |= {"max_degree": max_degree, "most_tested": most_tested}
+    settings["n_components"] = n_components
     if washout is not None:
         settings["washout"] = washout
     with warnings_in_checks():
@@ -226,11 +233,13 @@ def announce(files: NamedInputFiles, recording: Recording, chosen: ChosenBasis) 
     echo(wrapped(f"{files}: {'; '.join([contents, *chosen.reasons])}."))
 
 
-def _cost_of(recording: Recording, basis: ProductBasis, method: str) -> list[str]:
+def _cost_of(recording: Recording, basis: ProductBasis, options: MethodOptions) -> list[str]:
     """Return how long the estimation may take and how much memory, where it takes long."""
     n_samples, n_readouts = recording.readouts.shape
+    if options.n_components is not None:
+        n_readouts = min(n_readouts, number_of_components(options.n_components, n_samples))
     with_constant = n_readouts + 1
-    cost = forecast_cost(basis, n_samples, with_constant, METHODS[method])
+    cost = forecast_cost(basis, n_samples, with_constant, METHODS[options.method])
     if cost.seconds <= MIN_SECONDS_ANNOUNCED:
         return []
     time = duration(cost.seconds)

@@ -25,6 +25,7 @@ from ._outputs import (
 )
 from ._summary import describe, summary
 from ._terminal import (
+    COMPONENTS,
     FILE,
     FORCE,
     PATH,
@@ -94,6 +95,7 @@ def _preview(files: NamedInputFiles) -> None:
 @click.option(
     "--max-delay", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20."
 )
+@click.option("--n-components", **COMPONENTS)
 @click.option(
     "--fix", is_flag=True, help="Repair exact findings alone, into the new file of --output."
 )
@@ -105,6 +107,7 @@ def diagnose(
     input_options: InputOptions,
     max_delay: str | None,
     *,
+    n_components: int | str | None,
     fix: bool,
     output: Path | None,
     force: bool,
@@ -130,7 +133,7 @@ def diagnose(
     with warnings_in_checks():
         recording = files.read()
         basis = _declared_basis(recording, input_options, max_delay)
-        diagnosis = diagnose_recording(recording, basis=basis)
+        diagnosis = diagnose_recording(recording, basis=basis, n_components=n_components)
     lines = _diagnosis_lines(files, diagnosis)
     say(lines, diagnosis.checks, [])
     if output is not None:

@@ -58,9 +58,14 @@ def _total(result: CapacityResult) -> list[str]:
         low, high = result.total_interval()
         total = f"{result.total:.{digits}f}"
         interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
+    if result.components is None:
+        claim = f"Total capacity {total} of at most {result.maximum} ({result.readouts_in_words})"
+        claim += interval
+    else:
+        claim = result.claim(result.qualified_total or with_error(result.total, error))
+        claim = claim[:1].upper() + claim[1:]
     lines = [
-        f"Total capacity {total} of at most {result.maximum} ({result.readouts_in_words})"
-        f"{interval}",
+        claim,
         f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, "
         f"method {result.method}",

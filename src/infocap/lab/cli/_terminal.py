@@ -128,6 +128,26 @@ def exit_with_warnings() -> None:
 # object.
 
 
+def number_or_auto(
+    _: click.Context, parameter: click.Parameter, text: str | None
+) -> int | str | None:
+    """Return a number of components, or the word that leaves it to the number of samples."""
+    if text is None or text == "auto":
+        return text
+    if text.isdecimal():
+        return int(text)
+    raise click.BadParameter(f"{text!r} is neither a whole number nor auto.", param=parameter)
+
+
+# Settings of the option for more channels than samples.
+COMPONENTS: Any = {
+    "callback": number_or_auto,
+    "metavar": "NUMBER|auto",
+    "help": "More channels than samples: take so many principal components of them. The channels "
+    "hold at least what these hold.",
+}
+
+
 def option(*names: str, **settings: Any) -> Any:
     """Return a field that the command line fills.
 

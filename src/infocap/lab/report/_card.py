@@ -168,8 +168,7 @@ def _write_picture(
         title=shorten(device["name"], MAX_TITLE_LENGTH, placeholder=" …"),
         what=description,
         version=__version__,
-        total=words.total,
-        maximum=result.maximum,
+        claim=_picture_claim(result, words.total),
         explanation=_text_lines(
             wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17
         ),
@@ -183,6 +182,13 @@ def _write_picture(
     text = picture.replace(' href="#', ' xlink:href="#')
     text = re.sub(r"var\(--([\w-]+)\)", lambda name: _figures.LIGHT_COLOURS[name[1]], text)
     return write_text(path, text)
+
+
+def _picture_claim(result: CapacityResult, total: str) -> str:
+    """Return the total with its maximum, or with the channels whose lower bound it is."""
+    if result.components is None:
+        return f"{total} of at most {result.maximum}"
+    return f"at least {total} in {result.components.n_channels} channels"
 
 
 def _picture_drawing(draw: Any, result: CapacityResult) -> Markup:
@@ -312,11 +318,15 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
         total = f"≈{rounded(result.total, error)}"
     else:
         total = with_error(result.total, error)
+    maximum = str(result.maximum)
+    if result.components is not None:
+        total = f"≥ {total}"
+        maximum = f"{result.components.in_words} of {result.components.n_channels} channels"
     return table_row(
         join([name, element("small", device.get(DESCRIPTION, ""))]),
         element("svg", bar, width=width, height=18),
         element("data", total, value=f"{result.total:.9g}"),
-        result.maximum,
+        maximum,
         "–" if limit is None else fixed(limit),
         fixed(mean_degree),
         fixed(float(result.memory_capacity)) if basis.memory else "–",

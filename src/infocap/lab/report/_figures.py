@@ -104,6 +104,15 @@ def circle(result: CapacityResult) -> Markup:
     else:
         total = with_minus(short(result.total, result.maximum))
         colour = "one"
+    if result.components is not None:
+        return fill_template(
+            "bound.svg",
+            words=f"Total capacity at least {result.qualified_total or total}",
+            colour=colour,
+            total=total,
+            size=min(MAX_FONT_SIZE_IN_CIRCLE, 200.0 / len(total)),
+            channels=result.components.n_channels,
+        )
     rings = []
     if result.noise_limited_total is not None:
         rings.append(_ring("outside", result.noise_limited_total / maximum, opacity=0.45))
@@ -135,7 +144,7 @@ def _ring(colour: str, share: float, opacity: float | None = None) -> Markup:
 
 
 def parts_of_maximum(result: CapacityResult) -> list[Part]:
-    """Return where the maximum capacity went.
+    """Return where the maximum capacity went; of components, what was found.
 
     The parts are what was found, what lies outside the basis, what is lost to noise, and what
     readouts lack that depend on each other.
@@ -143,6 +152,8 @@ def parts_of_maximum(result: CapacityResult) -> list[Part]:
     total_text = _size_text(result, result.total, result.total_standard_error)
     meaning = "found among the functions of this basis"
     parts = [Part("var(--one)", result.total, total_text, meaning)]
+    if result.components is not None:
+        return parts  # How much more the channels hold is not known.
     if result.noise_limited_total is None:
         unknown = result.rank - result.total
         if unknown > MIN_SHOWN_PART:
@@ -191,7 +202,12 @@ def _size_text(result: CapacityResult, size: float, error: float | None) -> str:
 
 
 def budget(result: CapacityResult) -> Markup:
-    """Return a bar as long as the maximum capacity, with a list of its parts."""
+    """Return a bar as long as the maximum capacity, with a list of its parts.
+
+    There is none for components, because the maximum of all channels is not known.
+    """
+    if result.components is not None:
+        return Markup("")
     parts = parts_of_maximum(result)
     descriptions = [f"{part.size_text} {part.meaning}" for part in parts]
     label = f"Of {result.maximum}: " + "; ".join(descriptions)

@@ -181,14 +181,27 @@ def headline(result: CapacityResult) -> Markup:
         delays_with_capacity = np.flatnonzero(result.by_delay().any(axis=1))
         longest = max(delays_with_capacity, default=0)
         inputs += f", now and up to {longest} steps ago"
+    total = element("strong", words.total)
+    if result.components is None:
+        claim = join(
+            ["The device computes ", total, f" of at most {result.maximum} linearly independent "]
+        )
+    else:
+        n_channels = result.components.n_channels
+        components = result.components.in_words
+        claim = join(
+            [
+                f"The {n_channels} channels hold at least ",
+                total,
+                f" ({components}) linearly independent ",
+            ]
+        )
     return fill_template(
         "headline.html",
         circle=_figures.circle(result),
         budget=_figures.budget(result),
-        total=words.total,
         explanation=words.explanation,
-        maximum=result.maximum,
-        inputs=inputs,
+        claim=join([claim, f"functions of {inputs}."]),
     )
 
 
@@ -213,6 +226,10 @@ def total_in_words(result: CapacityResult) -> TotalInWords:
         digits = decimals(error)
         low, high = (with_minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
         certainty = f"95 % interval {low} to {high}; ± is the standard error. "
+        if result.components is not None:
+            certainty = (
+                f"95 % interval of this lower bound {low} to {high}; ± is its standard error. "
+            )
     origin = (
         f"From {result.n_samples} samples of {result.readouts_in_words}, "
         f"among {describe_basis(result)}."

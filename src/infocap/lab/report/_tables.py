@@ -134,6 +134,10 @@ def estimation(result: CapacityResult) -> dict[str, Any]:
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
+    if result.components is not None:
+        facts["claim"] = result.claim(
+            result.qualified_total or with_error(result.total, result.total_standard_error)
+        )
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
         facts["what noise allows"] = limit

@@ -1,0 +1,268 @@
+"""More channels than samples: time and memory, and whether components ever claim too much.
+
+python benchmarks/wide.py [--sets 12] [--processes 16] [--quick] [--write]
+
+The devices are mixtures of 14 functions of their inputs in K noisy channels. Their capacities are
+known exactly: all channels together, with the noise known, hold tr(M (1 + M)^-1) and the constant,
+for M = A' V^-1 A with the mixing matrix A (K, 14) and the covariance V of the noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import infocap
+from _common import run_tables
+from infocap.typing import Floats
+
+# What a device computes: functions of two inputs up to degree 4 but for the constant.
+N_FUNCTIONS = 14
+# Strength of each function in a channel, over the noise of the channel.
+STRENGTH = 0.033
+# By how much each function of the device "decay" is weaker than the one before.
+RATIO_OF_DECAY = 1.6
+# Modes of structured noise, their strength over the strongest function, and their memory in rows.
+N_NOISE_MODES = 5
+STRENGTH_OF_MODES = 3.0
+MEMORY_OF_MODES = 0.9
+# Largest delay of each degree of the device with memory: 14 functions, too.
+DELAYS = {1: 7, 2: 2}
+SIZES = ((2000, 500), (2000, 2000), (20_000, 500), (20_000, 2000))
+COST_SIZES = ((2000, 500), (2000, 2000), (20_000, 2000), (100_000, 500), (100_000, 2000))
+QUICK_COST_SIZES = ((2000, 500), (20_000, 500), (20_000, 2000))
+# Rows of noise that are made at a time.
+BLOCK_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Device:
+    """A mixture of functions of its inputs in many noisy channels."""
+
+    kind: str  # mix, decay or structured
+    drive: str  # rows or sequence
+    n_channels: int
+    n_samples: int
+    seed: int
+
+    def basis(self) -> Any:
+        """The functions that are asked for, among them those that the device computes."""
+        if self.drive == "sequence":
+            return infocap.delayed_basis("legendre", max_delay=DELAYS)
+        return infocap.product_basis("legendre", n_inputs=2, max_degree=5)
+
+    def mixing(self) -> Floats:
+        """The strength of each function in each channel, (channels, functions)."""
+        rng = np.random.default_rng([self.seed, 1])
+        strengths = np.full(N_FUNCTIONS, STRENGTH)
+        if self.kind == "decay":
+            strengths = 4 * STRENGTH * RATIO_OF_DECAY ** -np.arange(N_FUNCTIONS)
+        return rng.standard_normal((self.n_channels, N_FUNCTIONS)) * strengths
+
+    def noise_modes(self) -> Floats:
+        """The strong modes of the noise, (channels, modes); there may be none."""
+        n_modes = N_NOISE_MODES if self.kind == "structured" else 0
+        rng = np.random.default_rng([self.seed, 2])
+        return STRENGTH * STRENGTH_OF_MODES * rng.standard_normal((self.n_channels, n_modes))
+
+    def exact(self) -> float:
+        """What all channels together hold of the functions, and the constant."""
+        mixing, modes = self.mixing(), self.noise_modes()
+        across = modes.T @ mixing
+        of_modes = np.linalg.solve(np.eye(modes.shape[1]) + modes.T @ modes, across)
+        signal_over_noise = mixing.T @ mixing - across.T @ of_modes
+        held = np.linalg.solve(np.eye(N_FUNCTIONS) + signal_over_noise, signal_over_noise)
+        return 1.0 + float(np.trace(held))
+
+    def inputs(self) -> Floats:
+        """Independent inputs with a uniform distribution."""
+        rng = np.random.default_rng([self.seed, 3])
+        if self.drive == "sequence":
+            return rng.uniform(-1, 1, self.n_samples + max(DELAYS.values()))
+        return rng.uniform(-1, 1, (self.n_samples, 2))
+
+    def readouts(self, u: Floats, shot: int = 0) -> Floats:
+        """One measurement of all channels at these inputs."""
+        rng = np.random.default_rng([self.seed, 4, shot])
+        basis = self.basis()
+        if self.drive == "sequence":
+            n_earlier = max(DELAYS.values())
+            y = np.zeros((len(u), len(basis)))
+            y[n_earlier:] = basis(u)[-(len(u) - n_earlier) :]
+        else:
+            y = basis(u)
+        functions = y[:, 1 : N_FUNCTIONS + 1]
+        drift = rng.standard_normal((len(u), self.noise_modes().shape[1]))
+        step = np.sqrt(1 - MEMORY_OF_MODES**2)
+        for row in range(1, len(drift)):
+            drift[row] = MEMORY_OF_MODES * drift[row - 1] + step * drift[row]
+        signal = np.hstack([functions, drift])
+        patterns = np.hstack([self.mixing(), self.noise_modes()]).T
+        x = np.empty((len(u), self.n_channels))
+        for start in range(0, len(u), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            noise = rng.standard_normal(x[rows].shape)
+            x[rows] = noise + signal[rows] @ patterns
+        return x
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was estimated, over what all channels hold."""
+
+    total: float
+    excess_in_errors: float
+
+
+def estimates(device: Device, with_repeats: bool) -> dict[str, Outcome]:
+    """Estimate one device with several numbers of components."""
+    u = device.inputs()
+    x = device.readouts(u)
+    repeats = device.readouts(u, shot=1) if with_repeats else None
+    exact = device.exact()
+    outcomes = {}
+    for n_components in (5, "auto", 20, 60):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = infocap.estimate(
+                u, x, device.basis(), n_components=n_components, repeats=repeats
+            )
+        excess = (result.total - exact) / result.total_standard_error
+        outcomes[str(n_components)] = Outcome(result.total, excess)
+    return outcomes
+
+
+def lower_bounds(n_sets: int, n_processes: int, sizes: Any, with_repeats: bool) -> list[str]:
+    """Estimates of several numbers of components beside what all channels hold."""
+    columns = ("5", "auto", "20", "60")
+    heads = [f"{name}: total (largest excess in bars)" for name in columns]
+    lines = [
+        f"| device, inputs | K, N | all channels (exact) | {' | '.join(heads)} | more than 2 bars above |",
+        "|" + "---|" * (4 + len(columns)),
+    ]
+    with ProcessPoolExecutor(n_processes) as pool:
+        for kind in ("mix", "decay", "structured"):
+            for drive in ("rows", "sequence"):
+                for n_channels, n_samples in sizes:
+                    devices = [
+                        Device(kind, drive, n_channels, n_samples, seed) for seed in range(n_sets)
+                    ]
+                    work = partial(estimates, with_repeats=with_repeats)
+                    outcomes = list(pool.map(work, devices))
+                    exact = np.mean([device.exact() for device in devices])
+                    cells = []
+                    n_above = 0
+                    for column in columns:
+                        totals = [outcome[column].total for outcome in outcomes]
+                        excess = [outcome[column].excess_in_errors for outcome in outcomes]
+                        n_above += sum(number > 2 for number in excess)
+                        cells.append(f"{np.mean(totals):.2f} ({max(excess):+.1f})")
+                    lines.append(
+                        f"| {kind}, {drive} | {n_channels}, {n_samples} | {exact:.2f} | "
+                        f"{' | '.join(cells)} | {n_above} of {len(columns) * n_sets} |"
+                    )
+                    print(lines[-1], flush=True)
+    return lines
+
+
+def costs(sizes: Any) -> list[str]:
+    """Time and peak memory of one estimation, each in a process of its own."""
+    lines = [
+        "| K, N | readouts, GB | from memory: s (peak beyond readouts, GB) | from a file: s (peak, GB) |",
+        "|---|---|---|---|",
+    ]
+    for n_channels, n_samples in sizes:
+        cells = []
+        for source in ("memory", "file"):
+            command = [sys.executable, __file__, "--one", source, str(n_channels), str(n_samples)]
+            cells.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        size = 8e-9 * n_channels * n_samples
+        lines.append(f"| {n_channels:,}, {n_samples} | {size:.2f} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def one_cost(source: str, n_channels: int, n_samples: int) -> None:
+    """Print the time and the peak memory of one estimation."""
+    device = Device("mix", "rows", n_channels, n_samples, seed=0)
+    u = device.inputs()
+    basis = device.basis()
+    small = replace(device, n_channels=50, n_samples=200)
+    infocap.estimate(small.inputs(), small.readouts(small.inputs()), basis)  # imports
+    with tempfile.TemporaryDirectory() as folder:
+        x: Any = device.readouts(u)
+        if source == "file":
+            path = Path(folder) / "x.npy"
+            np.save(path, x)
+            del x
+            # The peak of this process has the array in it, so another one reads the file.
+            command = [sys.executable, __file__, "--one", str(path), "0", str(n_samples)]
+            if n_channels:
+                sys.stdout.write(
+                    subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                )
+                return
+        measure(u, x, basis, beyond=x.nbytes)
+
+
+def measure(u: Any, x: Any, basis: Any, beyond: int) -> None:
+    """Print the time of an estimation, and the peak of memory beyond so many bytes."""
+    start = time.perf_counter()
+    infocap.estimate(u, x, basis, n_components="auto")
+    seconds = time.perf_counter() - start
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - beyond
+    print(f"{seconds:.1f} ({peak / 1e9:.2f})", end="")
+
+
+def measure_file(path: str, n_samples: int) -> None:
+    """Print the time and the peak memory of an estimation from a file."""
+    device = Device("mix", "rows", 1, n_samples, seed=0)
+    x = np.load(path, mmap_mode="r")
+    measure(device.inputs(), x, device.basis(), beyond=0)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", type=int, default=12, help="data sets for each line")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="K up to 20,000 only")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        source, n_channels, n_samples = given.one
+        if source in ("memory", "file"):
+            one_cost(source, int(n_channels), int(n_samples))
+        else:
+            measure_file(source, int(n_samples))
+        return
+    sizes = SIZES[:2] if given.quick else SIZES
+    tables: dict[str, Callable[[], list[str]]] = {
+        "Time and memory": partial(costs, QUICK_COST_SIZES if given.quick else COST_SIZES),
+        "Principal components": partial(lower_bounds, given.sets, given.processes, sizes, False),
+        "Directions of signal over noise, all rows measured twice": partial(
+            lower_bounds, given.sets, given.processes, sizes, True
+        ),
+    }
+    command = f"python benchmarks/wide.py --sets {given.sets}"
+    if given.quick:
+        command += " --quick"
+    run_tables("More channels than samples", command, tables, given.write)
+
+
+if __name__ == "__main__":
+    main()
