@@ -266,7 +266,7 @@ def test_repeats_without_a_complete_row_are_refused():
 
 
 def test_more_channels_than_samples_are_refused_with_the_option():
-    with pytest.raises(DataError, match="--n-components auto"):
+    with pytest.raises(DataError, match="pass `n_components='auto'`"):
         DEVICE.estimate()
 
 

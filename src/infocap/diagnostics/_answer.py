@@ -51,7 +51,7 @@ def weak(case: Case) -> Iterator[Check]:
         )
     n_needed = MIN_SAMPLES_PER_READOUT * rank
     if n_samples < n_needed:
-        next_step = "take more samples, or pass `n_components='auto'` (--n-components auto)"
+        next_step = "take more samples, or pass `n_components='auto'`"
         if case.evidence.samples.components is not None:
             next_step = "take more samples, or fewer components"
         yield finding(

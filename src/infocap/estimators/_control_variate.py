@@ -301,7 +301,7 @@ def _few_samples_for_readouts(evidence: Evidence, passes: PassResults) -> Iterat
     if ratio > MAX_LEVERAGE_RATIO and _unexplained(passes) > CAPACITY_ROUNDING:
         n = evidence.n_samples
         n_needed = int(np.ceil(n * ratio / TARGET_LEVERAGE_RATIO))
-        remedy = "or pass `n_components='auto'` (--n-components auto)"
+        remedy = "or pass `n_components='auto'`"
         if evidence.samples.components is not None:
             remedy = "or fewer components"
         yield Check(

@@ -348,7 +348,7 @@ def _too_few_samples(samples: Samples, n_columns: int) -> DataError:
     return DataError(
         f"x has {n_samples} samples for {n_columns} readouts: with N <= K every function is fitted "
         f"exactly and every capacity is 1; take at least 4 K = {4 * n_columns} samples, or pass "
-        "`n_components='auto'` (--n-components auto): what a few components hold, the channels "
+        "`n_components='auto'`: what a few components hold, the channels "
         "hold at least."
     )
 
