@@ -10,7 +10,6 @@ for M = A' V^-1 A with the mixing matrix A (K, 14) and the covariance V of the n
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -33,6 +32,9 @@ from infocap.typing import Floats
 N_FUNCTIONS = 14
 # Strength of each function in a channel, over the noise of the channel.
 STRENGTH = 0.033
+# Strengths from hardly seen to nearly without noise, and sizes, where the bound may be tight.
+STRENGTHS = (0.01, 0.033, 0.1, 0.4, 1.5)
+TIGHT_SIZES = ((300, 250), (800, 250), (2000, 400))
 # By how much each function of the device "decay" is weaker than the one before.
 RATIO_OF_DECAY = 1.6
 # Modes of structured noise, their strength over the strongest function, and their memory in rows.
@@ -43,7 +45,6 @@ MEMORY_OF_MODES = 0.9
 DELAYS = {1: 7, 2: 2}
 SIZES = ((2000, 500), (2000, 2000), (20_000, 500), (20_000, 2000))
 COST_SIZES = ((2000, 500), (2000, 2000), (20_000, 2000), (100_000, 500), (100_000, 2000))
-QUICK_COST_SIZES = ((2000, 500), (20_000, 500), (20_000, 2000))
 # Rows of noise that are made at a time.
 BLOCK_ROWS = 100
 
@@ -57,6 +58,7 @@ class Device:
     n_channels: int
     n_samples: int
     seed: int
+    strength: float = STRENGTH
 
     def basis(self) -> Any:
         """The functions that are asked for, among them those that the device computes."""
@@ -67,16 +69,16 @@ class Device:
     def mixing(self) -> Floats:
         """The strength of each function in each channel, (channels, functions)."""
         rng = np.random.default_rng([self.seed, 1])
-        strengths = np.full(N_FUNCTIONS, STRENGTH)
+        strengths = np.full(N_FUNCTIONS, self.strength)
         if self.kind == "decay":
-            strengths = 4 * STRENGTH * RATIO_OF_DECAY ** -np.arange(N_FUNCTIONS)
+            strengths = 4 * self.strength * RATIO_OF_DECAY ** -np.arange(N_FUNCTIONS)
         return rng.standard_normal((self.n_channels, N_FUNCTIONS)) * strengths
 
     def noise_modes(self) -> Floats:
         """The strong modes of the noise, (channels, modes); there may be none."""
         n_modes = N_NOISE_MODES if self.kind == "structured" else 0
         rng = np.random.default_rng([self.seed, 2])
-        return STRENGTH * STRENGTH_OF_MODES * rng.standard_normal((self.n_channels, n_modes))
+        return self.strength * STRENGTH_OF_MODES * rng.standard_normal((self.n_channels, n_modes))
 
     def exact(self) -> float:
         """What all channels together hold of the functions, and the constant."""
@@ -178,60 +180,83 @@ def lower_bounds(n_sets: int, n_processes: int, sizes: Any, with_repeats: bool) 
     return lines
 
 
+def tight_bounds(n_sets: int, n_processes: int) -> list[str]:
+    """The largest excess over what all channels hold, from weak to strong signals."""
+    lines = [
+        "| strength | device | exact | largest excess in bars | the same with repeats | more than 2 bars above |",
+        "|---|---|---|---|---|---|",
+    ]
+    with ProcessPoolExecutor(n_processes) as pool:
+        for strength in STRENGTHS:
+            for kind in ("mix", "decay", "structured"):
+                devices = [
+                    Device(kind, ("rows", "sequence")[seed % 2], *size, seed, strength)
+                    for size in TIGHT_SIZES
+                    for seed in range(n_sets)
+                ]
+                exact = [device.exact() for device in devices]
+                excess = []
+                for with_repeats in (False, True):
+                    work = partial(estimates, with_repeats=with_repeats)
+                    of_all = [
+                        outcome.excess_in_errors
+                        for outcomes in pool.map(work, devices)
+                        for outcome in outcomes.values()
+                    ]
+                    excess.append(of_all)
+                n_above = sum(number > 2 for of_all in excess for number in of_all)
+                lines.append(
+                    f"| {strength} | {kind} | {min(exact):.2f} to {max(exact):.2f} | "
+                    f"{max(excess[0]):+.1f} | {max(excess[1]):+.1f} | "
+                    f"{n_above} of {len(excess[0]) + len(excess[1])} |"
+                )
+                print(lines[-1], flush=True)
+    return lines
+
+
 def costs(sizes: Any) -> list[str]:
     """Time and peak memory of one estimation, each in a process of its own."""
     lines = [
-        "| K, N | readouts, GB | from memory: s (peak beyond readouts, GB) | from a file: s (peak, GB) |",
+        "| K, N | readouts, GB | from memory: s (processor s; peak beyond them, GB) | from a file: s (processor s; peak, GB) |",
         "|---|---|---|---|",
     ]
     for n_channels, n_samples in sizes:
+        device = Device("mix", "rows", n_channels, n_samples, seed=0)
         cells = []
-        for source in ("memory", "file"):
-            command = [sys.executable, __file__, "--one", source, str(n_channels), str(n_samples)]
-            cells.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "x.npy"
+            np.save(path, device.readouts(device.inputs()))
+            for source in ("memory", "file"):
+                command = [sys.executable, __file__, "--one", source, str(path)]
+                child = subprocess.run(command, capture_output=True, text=True, check=True)
+                cells.append(child.stdout.strip())
         size = 8e-9 * n_channels * n_samples
         lines.append(f"| {n_channels:,}, {n_samples} | {size:.2f} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     return lines
 
 
-def one_cost(source: str, n_channels: int, n_samples: int) -> None:
-    """Print the time and the peak memory of one estimation."""
-    device = Device("mix", "rows", n_channels, n_samples, seed=0)
-    u = device.inputs()
-    basis = device.basis()
-    small = replace(device, n_channels=50, n_samples=200)
-    infocap.estimate(small.inputs(), small.readouts(small.inputs()), basis)  # imports
-    with tempfile.TemporaryDirectory() as folder:
-        x: Any = device.readouts(u)
-        if source == "file":
-            path = Path(folder) / "x.npy"
-            np.save(path, x)
-            del x
-            # The peak of this process has the array in it, so another one reads the file.
-            command = [sys.executable, __file__, "--one", str(path), "0", str(n_samples)]
-            if n_channels:
-                sys.stdout.write(
-                    subprocess.run(command, capture_output=True, text=True, check=True).stdout
-                )
-                return
-        measure(u, x, basis, beyond=x.nbytes)
-
-
-def measure(u: Any, x: Any, basis: Any, beyond: int) -> None:
-    """Print the time of an estimation, and the peak of memory beyond so many bytes."""
+def one_cost(source: str, path: str) -> None:
+    """Print the time of an estimation, and the peak of the memory of this process."""
+    small = Device("mix", "rows", n_channels=20, n_samples=500, seed=0)
+    infocap.estimate(small.inputs(), small.readouts(small.inputs()), small.basis())  # imports
+    x = np.load(path, mmap_mode="r" if source == "file" else None)
+    device = replace(small, n_samples=len(x))
     start = time.perf_counter()
-    infocap.estimate(u, x, basis, n_components="auto")
+    processor_start = time.process_time()
+    infocap.estimate(device.inputs(), x, device.basis(), n_components="auto")
     seconds = time.perf_counter() - start
-    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - beyond
-    print(f"{seconds:.1f} ({peak / 1e9:.2f})", end="")
+    processor_seconds = time.process_time() - processor_start
+    peak = peak_memory()
+    if source == "memory":
+        peak -= x.nbytes
+    print(f"{seconds:.1f} ({processor_seconds:.1f}; {peak / 1e9:.2f})")
 
 
-def measure_file(path: str, n_samples: int) -> None:
-    """Print the time and the peak memory of an estimation from a file."""
-    device = Device("mix", "rows", 1, n_samples, seed=0)
-    x = np.load(path, mmap_mode="r")
-    measure(device.inputs(), x, device.basis(), beyond=0)
+def peak_memory() -> float:
+    """Return the largest memory that this process has had, in bytes (Linux only)."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1000 * float(status.split("VmHWM:")[1].split()[0])
 
 
 def main() -> None:
@@ -239,24 +264,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=12, help="data sets for each line")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="K up to 20,000 only")
+    parser.add_argument(
+        "--quick", action="store_true", help="K = 2000 alone in the tables of lower bounds"
+    )
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        source, n_channels, n_samples = given.one
-        if source in ("memory", "file"):
-            one_cost(source, int(n_channels), int(n_samples))
-        else:
-            measure_file(source, int(n_samples))
+        one_cost(*given.one)
         return
     sizes = SIZES[:2] if given.quick else SIZES
     tables: dict[str, Callable[[], list[str]]] = {
-        "Time and memory": partial(costs, QUICK_COST_SIZES if given.quick else COST_SIZES),
+        "Time and memory": partial(costs, COST_SIZES),
         "Principal components": partial(lower_bounds, given.sets, given.processes, sizes, False),
         "Directions of signal over noise, all rows measured twice": partial(
             lower_bounds, given.sets, given.processes, sizes, True
         ),
+        "Weak and strong signals": partial(tight_bounds, given.sets, given.processes),
     }
     command = f"python benchmarks/wide.py --sets {given.sets}"
     if given.quick:

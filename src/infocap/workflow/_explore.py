@@ -187,8 +187,7 @@ def explore(
     repeats
         The readouts of the same input sequence played a second time; they tell how much noise
         allows to be found.
-    complex_as, rows_per_step, offset, mask, memory_limit, executor
-    complex_as, n_components, memory_limit, executor
+    complex_as, rows_per_step, offset, mask, n_components, memory_limit, executor
         Those of `estimate`.
 
     Returns
