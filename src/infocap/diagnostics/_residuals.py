@@ -44,9 +44,10 @@ MAX_FACTOR = 1e4
 # Rows for each component of the readouts that is kept.
 MIN_ROWS_PER_COMPONENT = 4
 # Rows and channels from which on the largest components are found from random mixtures of the
-# channels, and no more of them than this are kept: eigenvectors of such large matrices take longer
-# than all checks together.
-MIN_SIZE_FOR_MIXTURES = 1024
+# channels, and no more of them than this are kept. Eigenvectors of larger matrices take longer than
+# all checks together. More components also follow the rows of the fit so closely that these differ
+# from the others: as they come at equal distances, clean data of 900 channels seemed periodic.
+MIN_SIZE_FOR_MIXTURES = 512
 MAX_COMPONENTS_FROM_MIXTURES = 256
 # Rounds of Huber's fit. In each, residuals beyond so many robust standard deviations count as that.
 N_HUBER_ROUNDS = 2
