@@ -118,6 +118,7 @@ class Helpers:
     """Processes that compute, and a thread of this process for each, which waits for it."""
 
     def __init__(self, count: int) -> None:
+        self.count = count
         self._free: SimpleQueue[_Helper] = SimpleQueue()
         self._all = [_Helper() for _ in range(count)]
         for helper in self._all:

@@ -15,6 +15,8 @@ from reference import estimate_with
 import infocap
 from infocap import draw, estimate, product_basis
 from infocap._arrays import cholesky, invert_triangle, solve_triangle
+from infocap.estimators import _evidence as evidence_module
+from infocap.estimators import gather_evidence
 from infocap.kernels import (
     MAX_CONDITION_OF_PRODUCTS as GOOD_CONDITION,
 )
@@ -170,17 +172,43 @@ def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(
     kind, by_products, monkeypatch
 ):
     bounds = []
-    summary = Moments.summary
+    margin = Moments.margin
 
-    def summary_that_notes_its_bound(self, frame, constant):
-        result, bound = summary(self, frame, constant)
+    def margin_that_is_noted(self, constant):
+        bound = margin(self, constant)
         bounds.append(bound)
-        return result, bound
+        return bound
 
-    monkeypatch.setattr(Moments, "summary", summary_that_notes_its_bound)
+    monkeypatch.setattr(Moments, "margin", margin_that_is_noted)
     estimate(*device(kind), MOMENTS, method="raw")
     was_good = len(bounds) == 3 and all(bound < GOOD_CONDITION for bound in bounds)
     assert was_good == by_products
+
+
+@pytest.mark.parametrize(
+    ("share_of_noise", "n_tries"),
+    [(1.0, 1), (3e-3, 2), (1e-12, 1)],
+    ids=["uncorrelated", "correlated", "nearly dependent"],
+)
+def test_many_channels_need_no_random_sample_of_rows(share_of_noise, n_tries, rng, monkeypatch):
+    """All rows say whether the readouts must be made less correlated, or factored."""
+    u = rng.uniform(-1, 1, (2100, 2))
+    x = np.tanh(u @ rng.normal(size=(2, 500)))
+    x += share_of_noise * rng.normal(size=x.shape)
+    passes = []
+    fold = Engine.fold
+
+    def fold_that_is_counted(self, samples, work, *arguments):
+        if getattr(work, "func", None) is evidence_module._moments:
+            passes.append(work)
+        return fold(self, samples, work, *arguments)
+
+    monkeypatch.setattr(Engine, "fold", fold_that_is_counted)
+    evidence = gather_evidence(u, x, MOMENTS)
+    assert evidence.column_statistics.sample is None
+    assert len(passes) == n_tries
+    monkeypatch.setattr(evidence_module, "choose_preconditioner", lambda samples, look: None)
+    assert_allclose(evidence.raw, gather_evidence(u, x, MOMENTS).raw, rtol=1e-10, atol=1e-10)
 
 
 def test_coordinates_are_those_of_the_projection(rng):

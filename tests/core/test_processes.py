@@ -139,7 +139,9 @@ class Doubling:
 @pytest.mark.slow
 @pytest.mark.usefixtures("eager_helpers")
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
-def test_a_sweep_on_helpers_gives_the_same_results(monkeypatch):
+@pytest.mark.parametrize("shares_its_work", [False, True])
+def test_a_sweep_on_helpers_gives_the_same_results(shares_its_work, monkeypatch):
+    monkeypatch.setattr(Doubling, "shares_its_work", shares_its_work, raising=False)
     basis = infocap.product_basis("legendre", 1, 3)
     settings = {"gain": np.linspace(0.5, 2, 10)}
     shared = infocap.sweep(Doubling, settings, basis, 256, seed=1, progress=False)

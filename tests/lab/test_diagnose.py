@@ -47,6 +47,20 @@ def test_clean_data_are_fit_in_every_respect(n, design):
     assert "passed: no hum" in repr(found)
 
 
+@pytest.mark.slow
+def test_many_channels_are_fit_and_their_mistakes_are_found():
+    rng = np.random.default_rng(900)
+    n, n_channels = 6000, 900
+    u = rng.uniform(-1, 1, (n, 2))
+    x = np.tanh(u @ rng.standard_normal((2, n_channels)))
+    x += 0.1 * rng.standard_normal(x.shape)
+    hum = np.sin(2 * np.pi * np.arange(n) / 20.3)[:, None]
+    assert causes(infocap.diagnose(u, x, BASIS)) == []
+    assert causes(infocap.diagnose(u, np.roll(x, 1, axis=0), BASIS)) == ["shift"]
+    in_all = 0.02 * rng.standard_normal(n_channels)
+    assert causes(infocap.diagnose(u, x + hum * in_all, BASIS)) == ["period"]
+
+
 def test_estimate_tells_the_same_and_qualifies_the_total():
     u, x = MISTAKES["a slip"]()
     result = infocap.estimate(u, x, BASIS, method="threshold-richardson")

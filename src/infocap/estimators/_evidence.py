@@ -28,6 +28,7 @@ from .._threads import cores_for_matrices, parallel_map
 from ..basis import ProductBasis
 from ..errors import Check
 from ..kernels import (
+    NO_PRECONDITIONER,
     Moments,
     Preconditioner,
     Span,
@@ -127,6 +128,11 @@ class Evidence:
     def space(self) -> Span:
         """The space that the readouts span."""
         return span(self.whole)
+
+    @property
+    def is_well_conditioned(self) -> bool:
+        """Whether the readouts are so little correlated that plain sums of products keep digits."""
+        return self.whole.invert is not None and self.whole.right_triangle is None
 
     @cached_property
     def coordinates(self) -> Any:
@@ -279,16 +285,20 @@ def _summaries_from_sums(
     moments: list[Moments] = engine.fold(samples, sum_products, merge, edges)
     moments.append(reduce(add, moments))
 
-    def summarise_sums(sums: Moments) -> tuple[Summary, Any]:
-        return sums.summary(preconditioner, samples.constant)
-
-    map_sums = map if samples.x.on_device else parallel_map
-    summaries, margins = zip(*map_sums(summarise_sums, moments), strict=True)
+    # Each factorisation is a task of its own, because there are more cores than summaries.
+    constant = samples.constant
+    tasks: list[Callable[[], Any]] = []
+    tasks += [partial(sums.summary, preconditioner, constant) for sums in moments]
+    tasks += [partial(sums.margin, constant) for sums in moments]
+    map_tasks = map if samples.x.on_device else parallel_map
+    outcomes = list(map_tasks(lambda task: task(), tasks))
+    summaries = outcomes[: len(moments)]
+    margins = outcomes[len(moments) :]
     # A margin is fetched from a device when all of them are under way.
     if all(float(margin) > 0 for margin in margins):
-        return list(summaries)
+        return summaries
     if preconditioner.matrix is None:
-        # The rows that the choice rests on said that none is needed; all rows say more.
+        # The rows that the choice rests on, if any, said that none is needed; all rows say more.
         better = preconditioner_from_gram(moments[-1].gram, samples.constant)
         if better is not None and better.matrix is not None:
             return _summaries_from_sums(samples, engine, better, edges)
@@ -300,12 +310,15 @@ def choose_preconditioner(
 ) -> Preconditioner | None:
     """Return the matrix that makes the readouts nearly uncorrelated, from rows chosen at random.
 
-    None where some readouts are nearly dependent, or there are too few rows to tell.
+    None where some readouts are nearly dependent, or there are too few rows to tell. Where no rows
+    were chosen, no matrix is needed at first: the sums over all rows say whether one is.
     """
-    n_rows = column_statistics.sample.shape[0]
-    if n_rows < MIN_SAMPLES_PER_READOUT_FOR_SUMS * samples.n_columns:
+    sample = column_statistics.sample
+    if sample is None:
+        return NO_PRECONDITIONER
+    if sample.shape[0] < MIN_SAMPLES_PER_READOUT_FOR_SUMS * samples.n_columns:
         return None
-    x = samples.prepare(column_statistics.sample)
+    x = samples.prepare(sample)
     xp = array_namespace(x)
     if samples.constant:
         x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1)

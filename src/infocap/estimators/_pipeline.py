@@ -57,6 +57,10 @@ MIN_CORES_FOR_CONCURRENT_CHECKS = 4
 # The checks then use one core in so many. They are small steps of Python, so that more threads
 # would only wait for the interpreter's lock (GIL).
 CORES_PER_CHECKING_THREAD = 8
+# Readouts from which on the steps are long ones of NumPy, which leave that lock to others, and how
+# many cores a thread then stands for.
+MIN_READOUTS_FOR_CHECKING_THREADS = 500
+CORES_PER_THREAD_OF_MANY_READOUTS = 2
 
 # Values of the basis (samples times functions) below which one thread is faster than several for
 # the matrices of a method: NumPy and SciPy have a matrix library each, and the idle threads of one
@@ -312,7 +316,10 @@ def _start_data_checks(
         run_concurrently = n_cores >= MIN_CORES_FOR_CONCURRENT_CHECKS and samples.in_memory
     if not run_concurrently:
         return cache(partial(mistakes, samples, statistics))
-    check_data = partial(mistakes, samples, statistics, CORES_PER_CHECKING_THREAD)
+    cores_per_thread = CORES_PER_CHECKING_THREAD
+    if samples.n_columns >= MIN_READOUTS_FOR_CHECKING_THREADS:
+        cores_per_thread = CORES_PER_THREAD_OF_MANY_READOUTS
+    check_data = partial(mistakes, samples, statistics, cores_per_thread)
     return ThreadPoolExecutor(max_workers=1).submit(check_data).result
 
 

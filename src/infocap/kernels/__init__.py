@@ -2,6 +2,7 @@
 
 from ._moments import (
     MAX_CONDITION_OF_PRODUCTS,
+    NO_PRECONDITIONER,
     AddableSums,
     Moments,
     Preconditioner,
@@ -37,6 +38,7 @@ from ._statistics import (
 __all__ = [
     "MAX_CONDITION_OF_PRODUCTS",
     "MIN_EXACT_LEVERAGE",
+    "NO_PRECONDITIONER",
     "RANK_TOLERANCE",
     "SMALLEST_DIVISOR",
     "AddableSums",

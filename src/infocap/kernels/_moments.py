@@ -20,6 +20,7 @@ from .._arrays import (
     array_namespace,
     cholesky,
     invert_triangle,
+    is_on_host,
     multiply_by_triangle,
     solve_triangle,
     to_library_of,
@@ -35,6 +36,8 @@ MAX_CONDITION_OF_PRODUCTS = 1000.0
 # Condition number of some of the rows below which the readouts need no preconditioner. It is less
 # than the last step allows, since the other rows differ.
 MAX_CONDITION_WITHOUT_PRECONDITIONER = 800.0
+# Rows of a matrix that are changed at a time, so few that they stay in cache.
+ROWS_IN_CACHE = 64
 
 
 def triangle_of_gram(gram: Any) -> Any:
@@ -42,9 +45,10 @@ def triangle_of_gram(gram: Any) -> Any:
 
     It consists of NaN where the Gram matrix is not positive definite to rounding.
     """
+    xp = array_namespace(gram)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled, norms = _scaled_gram(gram)
-        return cholesky(scaled).T * norms
+        norms = xp.sqrt(xp.linalg.diagonal(gram))
+        return cholesky(_scaled_by(gram, 1 / norms)).T * norms
 
 
 def condition_margin(limit: float, gram: Any, constant: bool = False) -> Any:
@@ -64,20 +68,34 @@ def condition_margin(limit: float, gram: Any, constant: bool = False) -> Any:
     with np.errstate(all="ignore"):
         if constant:
             power = xp.linalg.diagonal(gram)[1:]
-            column = gram[1:, :1]
-            gram = gram[1:, 1:] - column @ column.T / gram[0, 0]
-            squared_limit = squared_limit * xp.min(xp.linalg.diagonal(gram) / power)
-        scaled, _ = _scaled_gram(gram)
-        shift = xp.sqrt(xp.sum(scaled**2)) / squared_limit
-        identity = to_library_of(np.eye(gram.shape[0]), gram)
-        return cholesky(scaled - shift * identity)[-1, -1]
+            of_constant = gram[1:, 0] / xp.sqrt(gram[0, 0])
+            centred_power = power - of_constant**2
+            squared_limit = squared_limit * xp.min(centred_power / power)
+            inverse_norms = 1 / xp.sqrt(centred_power)
+            scaled = _scaled_by(gram[1:, 1:], inverse_norms)
+            scaled = _less_square(scaled, of_constant * inverse_norms)
+        else:
+            scaled = _scaled_by(gram, 1 / xp.sqrt(xp.linalg.diagonal(gram)))
+        flat = xp.reshape(scaled, (-1,))
+        shift = xp.sqrt(xp.vecdot(flat, flat)) / squared_limit
+        return cholesky(scaled, -shift * xp.ones_like(scaled[0, :]))[-1, -1]
 
 
-def _scaled_gram(gram: Any) -> tuple[Any, Any]:
-    """Return x'x for columns of x that are scaled to length 1, and their lengths."""
-    xp = array_namespace(gram)
-    norms = xp.sqrt(xp.linalg.diagonal(gram))
-    return gram / norms / norms[:, None], norms
+def _scaled_by(gram: Any, factors: Any) -> Any:
+    """Return x'x for columns of x that are multiplied by factors."""
+    scaled = gram * factors
+    scaled *= factors[:, None]
+    return scaled
+
+
+def _less_square(matrix: Any, vector: Any) -> Any:
+    """Return a matrix less the product of a vector with its transpose; on the host in place."""
+    if not is_on_host(matrix):
+        return matrix - vector[:, None] * vector
+    for start in range(0, len(matrix), ROWS_IN_CACHE):
+        rows = slice(start, start + ROWS_IN_CACHE)
+        matrix[rows] -= vector[rows, None] * vector
+    return matrix
 
 
 class Preconditioner(NamedTuple):
@@ -88,6 +106,10 @@ class Preconditioner(NamedTuple):
 
     matrix: Any
     triangle: Any
+
+
+# The readouts as they are.
+NO_PRECONDITIONER = Preconditioner(None, None)
 
 
 def preconditioner_from_gram(gram: Any, constant: bool) -> Preconditioner | None:
@@ -106,7 +128,7 @@ def preconditioner_from_gram(gram: Any, constant: bool) -> Preconditioner | None
     if not smallest_pivot > MIN_PIVOT_TO_PRECONDITION:  # false for NaN, too
         return None
     if margin > 0:
-        return Preconditioner(None, None)
+        return NO_PRECONDITIONER
     return Preconditioner(invert_triangle(triangle), triangle)
 
 
@@ -149,15 +171,18 @@ class Moments(AddableSums):
     projection: Any  # y'z, (terms, readouts)
     n_samples: int
 
-    def summary(self, preconditioner: Preconditioner, constant: bool) -> tuple[Summary, Any]:
-        """Return the summary of these samples, and a number above 0 if it has enough digits.
+    def margin(self, constant: bool) -> Any:
+        """Return a number above 0 if the summary of these sums has enough digits, else NaN.
 
         Sums of products may have lost too many digits where the condition number of z is not below
-        `MAX_CONDITION_OF_PRODUCTS`; the number is then NaN. It stays on the device, because
-        fetching it would wait for the sums.
+        `MAX_CONDITION_OF_PRODUCTS`. The number stays on the device, because fetching it would wait
+        for the sums.
         """
+        return condition_margin(MAX_CONDITION_OF_PRODUCTS, self.gram, constant)
+
+    def summary(self, preconditioner: Preconditioner, constant: bool) -> Summary:
+        """Return the summary of these samples, which is accurate where `margin` says so."""
         triangle = triangle_of_gram(self.gram)
-        margin = condition_margin(MAX_CONDITION_OF_PRODUCTS, self.gram, constant)
         lower = to_library_of(triangle.T, self.projection)
         projection = solve_triangle(lower, self.projection.T)
 
@@ -167,7 +192,7 @@ class Moments(AddableSums):
                 return inverse
             return multiply_by_triangle(preconditioner.matrix, inverse)
 
-        summary = Summary(
+        return Summary(
             left_triangle=triangle,
             right_triangle=preconditioner.triangle,
             projection=projection,
@@ -175,4 +200,3 @@ class Moments(AddableSums):
             constant=constant,
             invert=invert,
         )
-        return summary, margin

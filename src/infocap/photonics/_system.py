@@ -91,6 +91,7 @@ class FibreSystem:
     """
 
     is_simulation: ClassVar[bool] = True  # Several points of a sweep may be computed at a time.
+    shares_its_work: ClassVar[bool] = True  # One call is computed by all helper processes.
 
     power_dbm: float = None  # type: ignore[assignment]
     length_m: float = None  # type: ignore[assignment]

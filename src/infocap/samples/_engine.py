@@ -39,6 +39,9 @@ CHUNKS_READ_AHEAD = 2
 # Readouts and values of functions in a share, below which starting it costs more in Python than
 # spreading the work over cores spares.
 MIN_NUMBERS_PER_SHARE = 2_500_000
+# Products of a readout with another one or a function, in a share of very many readouts: there
+# few rows take long enough.
+MIN_PRODUCTS_PER_SHARE = 2_000_000_000
 # Blocks in a share: longer ones make the progress bar stand still.
 MAX_BLOCKS_PER_SHARE = 16
 # Shares that wait or are computed, for each thread.
@@ -218,7 +221,11 @@ class Engine:
         if self.share_rows is not None:
             return ceil_divide(n_rows, self.share_rows)
 
-        min_rows = MIN_NUMBERS_PER_SHARE // (chunk.n_columns + len(chunk.basis)) + 1
+        numbers_per_row = chunk.n_columns + len(chunk.basis)
+        products_per_row = chunk.n_columns * numbers_per_row
+        min_rows = 1 + min(
+            MIN_NUMBERS_PER_SHARE // numbers_per_row, MIN_PRODUCTS_PER_SHARE // products_per_row
+        )
         if chunk.basis.memory:
             # The history in front of each share is read and transformed again.
             min_rows = max(min_rows, chunk.basis.tile_samples)

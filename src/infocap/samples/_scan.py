@@ -31,6 +31,10 @@ MAX_ROWS_FOR_MEDIAN = 63
 # Rows of the random sample: so many for each readout with the constant, and at least so many.
 SAMPLED_ROWS_PER_READOUT = 4
 MIN_SAMPLED_ROWS = 256
+# There is no random sample where it would have to be this share of all rows, and of so many
+# channels that it counts: the sums over all rows then take hardly longer than over the sample.
+MAX_SAMPLED_SHARE = 1 / 4
+MIN_CHANNELS_WITHOUT_SAMPLE = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,16 @@ class ColumnStatistics:
     input_high: Floats
     epoch_sizes: Integers  # rows in each epoch of the acquisition, (epochs,)
     epoch_sums: Floats  # sums of readouts minus `typical` over each epoch, (epochs, channels)
-    sample: Any  # some rows of the readouts, chosen at random, where the readouts are
+    # Some rows of the readouts, chosen at random, where the readouts are; of each block of rows.
+    sampled: tuple[Any, ...]
+
+    @property
+    def sample(self) -> Any | None:
+        """Rows of the readouts that were chosen at random; None where all rows serve as well."""
+        n_rows = sum(part.shape[0] for part in self.sampled)
+        if n_rows == 0:
+            return None
+        return array_namespace(*self.sampled).concat(self.sampled)
 
 
 def scan_columns(samples: Samples, engine: Engine, with_sample: bool = True) -> ColumnStatistics:
@@ -54,7 +67,8 @@ def scan_columns(samples: Samples, engine: Engine, with_sample: bool = True) -> 
     """
     n_rows = min(MAX_ROWS_FOR_MEDIAN, _largest_odd_number(samples.n_samples))
     typical = np.median(samples.x.read(0, n_rows, on_host=True), axis=0)
-    scan_share = partial(_scan_share, typical=typical, with_sample=with_sample)
+    n_sampled = _rows_to_sample(samples) if with_sample else 0
+    scan_share = partial(_scan_share, typical=typical, n_sampled=n_sampled)
     statistics: ColumnStatistics = engine.fold(samples, scan_share, _merge)
     if not _all_finite(statistics.input_low, statistics.input_high):
         raise _missing_values_error("u", samples, engine)
@@ -118,13 +132,24 @@ def _complete_rows(samples: Samples, start: int, stop: int) -> list[Any]:
     return [has_inputs & has_readouts]
 
 
+def _rows_to_sample(samples: Samples) -> int:
+    """Return how many of all rows are chosen at random; 0 where all rows serve as well."""
+    n_channels = samples.x.shape[1]
+    n_sampled = max(SAMPLED_ROWS_PER_READOUT * (n_channels + 1), MIN_SAMPLED_ROWS)
+    has_many_channels = n_channels >= MIN_CHANNELS_WITHOUT_SAMPLE and samples.in_memory
+    if has_many_channels and n_sampled > MAX_SAMPLED_SHARE * samples.n_total:
+        return 0
+    return n_sampled
+
+
 def _scan_share(
-    samples: Samples, start: int, stop: int, *, typical: Floats, with_sample: bool
+    samples: Samples, start: int, stop: int, *, typical: Floats, n_sampled: int
 ) -> ColumnStatistics:
-    """Return the statistics of a share of the rows, block by block; on a device all at once."""
-    sampled_rows = np.arange(0)
-    if with_sample:
-        sampled_rows = _choose_rows(samples, start, stop)
+    """Return the statistics of a share of the rows, block by block; on a device all at once.
+
+    `n_sampled` is how many of the rows of the whole data set are chosen at random.
+    """
+    sampled_rows = _choose_rows(samples, start, stop, n_sampled)
     blocks: Iterator[tuple[int, int]]
     if samples.x.on_device:
         blocks = iter([(start, stop)])
@@ -138,14 +163,15 @@ def _scan_share(
     return reduce(_merge, statistics)
 
 
-def _choose_rows(samples: Samples, start: int, stop: int) -> Integers:
+def _choose_rows(samples: Samples, start: int, stop: int, n_sampled: int) -> Integers:
     """Choose rows of a share at random, so that all shares together have enough of them.
 
     Every n-th row would not do, because on Sobol points such rows are a design of their own.
     """
+    if n_sampled == 0:
+        return np.arange(0)
     n_rows = stop - start
-    n_of_all_rows = max(SAMPLED_ROWS_PER_READOUT * (samples.x.shape[1] + 1), MIN_SAMPLED_ROWS)
-    n_chosen = int(n_of_all_rows * n_rows / samples.n_total) + 1
+    n_chosen = int(n_sampled * n_rows / samples.n_total) + 1
     generator = np.random.default_rng(samples.first_row + start)
     rows = generator.choice(n_rows, min(n_chosen, n_rows), replace=False)
     return start + np.sort(rows)
@@ -187,7 +213,7 @@ def _scan_block(
         input_high=input_high,
         epoch_sizes=np.diff(edges),
         epoch_sums=sums,
-        sample=sample,
+        sampled=(sample,),
     )
 
 
@@ -234,7 +260,6 @@ def _fetch_together(arrays: list[Any]) -> list[Any]:
 
 def _merge(first: ColumnStatistics, second: ColumnStatistics) -> ColumnStatistics:
     """Return the statistics of the rows of both, the first in front of the second."""
-    xp = array_namespace(first.sample, second.sample)
     return ColumnStatistics(
         typical=first.typical,
         low=np.minimum(first.low, second.low),
@@ -243,5 +268,5 @@ def _merge(first: ColumnStatistics, second: ColumnStatistics) -> ColumnStatistic
         input_high=np.maximum(first.input_high, second.input_high),
         epoch_sizes=first.epoch_sizes + second.epoch_sizes,
         epoch_sums=first.epoch_sums + second.epoch_sums,
-        sample=xp.concat([first.sample, second.sample]),
+        sampled=first.sampled + second.sampled,
     )

@@ -1,6 +1,7 @@
 """estimate and probe: the capacities of measured data, and those of a system that can be called."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..recording import Recording, fold_recording
 from ..result import CapacityResult
 from ..samples import TraceSteps
 from ..systems import measure
-from ..typing import ArrayLike, System
+from ..typing import ArrayLike, Floats, System
 from ._from_arrays import EstimateOptions, estimate_arrays, estimate_trace
 from ._from_recording import estimate_recording
 from ._provenance import with_provenance
@@ -212,6 +213,56 @@ def probe(
       degree  0     1.0000
       degree  1     2.0000
     """
+    measured = measure_at_drawn_inputs(
+        system,
+        basis,
+        n_samples,
+        seed=seed,
+        design=design,
+        blocks=blocks,
+        weighted=weighted,
+        method=method,
+    )
+    return measured.estimate(
+        basis,
+        method=method,
+        method_options=method_options,
+        constant=constant,
+        complex_as=complex_as,
+        washout=washout,
+        n_components=n_components,
+        memory_limit=memory_limit,
+        executor=executor,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSystem:
+    """Inputs that were drawn for a system, and its readouts at these."""
+
+    u: Floats
+    x: Any
+    sample_weight: Floats | None
+    provenance: dict[str, Any]
+
+    def estimate(self, basis: ProductBasis, **options: Any) -> CapacityResult:
+        """Return the capacities, with options of `estimate`."""
+        result = estimate(self.u, self.x, basis, sample_weight=self.sample_weight, **options)
+        return with_provenance(result, **self.provenance)
+
+
+def measure_at_drawn_inputs(
+    system: System,
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    seed: int | None,
+    design: str | None,
+    blocks: int | None,
+    weighted: bool | None,
+    method: str | Estimator,
+) -> MeasuredSystem:
+    """Draw inputs and measure a system there: the first half of `probe`, with its parameters."""
     require_type("basis", basis, ProductBasis, "product_basis(...)")
     draw_options: dict[str, Any] = {"seed": seed, "blocks": blocks}
     if design is not None:
@@ -228,22 +279,13 @@ def probe(
 
     # The noise has random numbers of its own, apart from those of the design.
     noise_seed = None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]
-    result = estimate(
-        u,
-        measure(system, u, noise_seed),
-        basis,
-        method=method,
-        method_options=method_options,
-        constant=constant,
-        complex_as=complex_as,
-        sample_weight=sample_weight,
-        washout=washout,
-        n_components=n_components,
-        memory_limit=memory_limit,
-        executor=executor,
-    )
     share = WEIGHTED_SHARE if draws_weighted else 0.0
-    return with_provenance(result, seed=seed, design_name=design, share=share)
+    return MeasuredSystem(
+        u=u,
+        x=measure(system, u, noise_seed),
+        sample_weight=sample_weight,
+        provenance={"seed": seed, "design_name": design, "share": share},
+    )
 
 
 def _gains_from_weights(basis: ProductBasis, method: str | Estimator) -> bool:

@@ -8,7 +8,8 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 from .._arrays import axis_values
 from .._files import write_whole
 from .._formatting import with_error
-from .._processes import HelperError, helpers_for
+from .._processes import HelperError, Helpers, helpers_for
 from .._validation import (
     answers_unknown_parameters,
     require_boolean,
@@ -34,7 +35,7 @@ from ..estimators import Estimator
 from ..result import CapacityResult, load_result
 from ..samples import choose_executor, plain_executor
 from ..typing import Floats, System
-from ._estimate import probe
+from ._estimate import MeasuredSystem, measure_at_drawn_inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +60,8 @@ RESERVED_NAMES = {
 # Points of a simulation from which on helper processes share them; each of fewer points is computed
 # on all cores.
 MIN_POINTS_FOR_HELPERS = 8
+# Points for each helper from which on these are equally busy with a whole point each.
+MIN_POINTS_PER_HELPER = 4
 # Letters of a point in the name of its file; what differs beyond them is told apart by a hash.
 MAX_NAME_LENGTH = 120
 
@@ -255,12 +258,15 @@ def sweep(
     if not basis.of_sequences:  # a sequence has no blocks
         design = design or "sobol"
         blocks = block_count(basis, n_samples, design, blocks)
-    probe_options: dict[str, Any] = {
+    input_options: dict[str, Any] = {
         "n_samples": n_samples,
         "design": design,
         "blocks": blocks,
         "weighted": weighted,
         "seed": seed,
+        "method": method,
+    }
+    estimate_options: dict[str, Any] = {
         "method": method,
         "method_options": method_options,
         "constant": constant,
@@ -271,15 +277,14 @@ def sweep(
     folder = None
     if path is not None:
         description = _describe_sweep(make_system, basis, method, method_options)
-        folder = _SweepFolder(Path(path), probe_options | description)
+        folder = _SweepFolder(Path(path), input_options | estimate_options | description)
     results = {} if folder is None else folder.kept_results(points)
     missing = {number: point for number, point in enumerate(points) if number not in results}
-    measure = functools.partial(_measured, make_system, basis=basis, probe_options=probe_options)
+    measure_point = _PointMeasurement(make_system, basis, input_options, estimate_options)
     with tqdm(
         total=len(points), initial=len(results), desc="Sweep", disable=not shows_progress
     ) as bar:
-        may_use_helpers = executor is None and _is_simulation(make_system)
-        for number, result in _run(measure, missing, choose_executor(executor), may_use_helpers):
+        for number, result in _run(measure_point, missing, choose_executor(executor)):
             if folder is not None:
                 folder.keep(points[number], result)
             results[number] = result
@@ -287,61 +292,120 @@ def sweep(
     return Sweep(grid, tuple(results[number] for number in range(len(points))))
 
 
-def _measured(
-    make_system: Callable[..., System],
-    point: dict[str, Any],
-    *,
-    basis: ProductBasis,
-    probe_options: dict[str, Any],
-) -> CapacityResult:
-    """Measure one point by `probe`; an error says which point."""
-    try:
-        return probe(make_system(**point), basis, **probe_options)
-    except Exception as problem:
-        problem.add_note(f"This happened in a sweep, at {_in_words(point)}.")
-        raise
+@dataclass(frozen=True, eq=False)
+class _PointMeasurement:
+    """How one point of a sweep is measured and estimated."""
 
+    make_system: Callable[..., System]
+    basis: ProductBasis
+    input_options: dict[str, Any]  # of `measure_at_drawn_inputs`
+    estimate_options: dict[str, Any]  # of `estimate`
 
-def _is_simulation(make_system: Callable[..., System]) -> bool:
-    """Return whether the system says that several of its kind may be measured at a time."""
-    while isinstance(make_system, functools.partial):
-        make_system = make_system.func
-    kind = getattr(make_system, "__self__", make_system)  # of a class method its class
-    return bool(getattr(kind, "is_simulation", False))
+    def __call__(self, point: dict[str, Any]) -> CapacityResult:
+        """Return the result at one point: what `probe` gives. An error says which point."""
+        with self._error_names(point):
+            measured = self._measure(point)
+            return measured.estimate(self.basis, **self.estimate_options)
+
+    def estimate_on(self, helpers: Helpers, point: dict[str, Any]) -> CapacityResult:
+        """Do the same, where the system shares its work among helpers, and one of them estimates.
+
+        This waits for helpers, so that a thread that calls it leaves its core to them.
+        """
+        with self._error_names(point):
+            measured = self._measure(point)
+            estimate = functools.partial(measured.estimate, self.basis, **self.estimate_options)
+            try:
+                return helpers.submit(estimate).result()
+            except HelperError:
+                return estimate()
+
+    def _measure(self, point: dict[str, Any]) -> MeasuredSystem:
+        system = self.make_system(**point)
+        return measure_at_drawn_inputs(system, self.basis, **self.input_options)
+
+    @contextmanager
+    def _error_names(self, point: dict[str, Any]) -> Iterator[None]:
+        try:
+            yield
+        except Exception as problem:
+            problem.add_note(f"This happened in a sweep, at {_in_words(point)}.")
+            raise
+
+    def system_says(self, attribute: str) -> bool:
+        """Return whether an attribute of the system's class is true."""
+        make_system = self.make_system
+        while isinstance(make_system, functools.partial):
+            make_system = make_system.func
+        kind = getattr(make_system, "__self__", make_system)  # of a class method its class
+        return bool(getattr(kind, attribute, False))
 
 
 def _run(
-    measure: Any, missing: dict[int, Any], executor: Any, may_use_helpers: bool
+    measure_point: _PointMeasurement, missing: dict[int, Any], executor: Any
 ) -> Iterator[tuple[int, CapacityResult]]:
     """Yield the results of the missing points with their numbers, as they come.
 
-    Many points of a simulation are computed by helper processes, if the first one shows that all
-    of them take some seconds.
+    Many points of a simulation are computed by helper processes, if these are there already, or if
+    the first point shows that all of them take some seconds.
     """
-    waiting = dict(missing)
-    if executor is None:
-        for number, point in missing.items():
-            start = time.perf_counter()
-            yield number, measure(point)
-            del waiting[number]
-            seconds = time.perf_counter() - start
-            if may_use_helpers and len(waiting) >= MIN_POINTS_FOR_HELPERS:
-                executor = helpers_for(measure, seconds * len(waiting))
-                if executor is not None:
-                    break
-    if not waiting:
+    if executor is not None:
+        submit = functools.partial(plain_executor(executor).submit, measure_point)
+        yield from _run_side_by_side(submit, measure_point, missing)
         return
+    waiting = dict(missing)
+    may_use_helpers = measure_point.system_says("is_simulation")
+    seconds = 0.0
+    while waiting:
+        if may_use_helpers and len(waiting) >= MIN_POINTS_FOR_HELPERS:
+            helpers = helpers_for(measure_point, seconds * len(waiting))
+            if helpers is not None:
+                yield from _run_on_helpers(helpers, measure_point, waiting)
+                return
+        start = time.perf_counter()
+        number = next(iter(waiting))
+        yield number, measure_point(waiting.pop(number))
+        seconds = time.perf_counter() - start
+
+
+def _run_on_helpers(
+    helpers: Helpers, measure_point: _PointMeasurement, points: dict[int, Any]
+) -> Iterator[tuple[int, CapacityResult]]:
+    """Yield the results of points that helpers compute.
+
+    Of many points each is computed by one helper. Of few the longest would keep a single helper
+    busy while others are idle: there a system that can do so shares its work among all of them.
+    """
+    shares_points = len(points) < MIN_POINTS_PER_HELPER * helpers.count
+    if not (shares_points and measure_point.system_says("shares_its_work")):
+        submit = functools.partial(helpers.submit, measure_point)
+        yield from _run_side_by_side(submit, measure_point, points)
+        return
+    # These threads wait for helpers.
+    with ThreadPoolExecutor(helpers.count, thread_name_prefix="sweep") as threads:
+        estimate_on_helpers = functools.partial(measure_point.estimate_on, helpers)
+
+        def submit_here(point: dict[str, Any]) -> Future[CapacityResult]:
+            return threads.submit(estimate_on_helpers, point)
+
+        yield from _run_side_by_side(submit_here, measure_point, points)
+
+
+def _run_side_by_side(
+    submit: Callable[[dict[str, Any]], Future[CapacityResult]],
+    measure_point: _PointMeasurement,
+    points: dict[int, Any],
+) -> Iterator[tuple[int, CapacityResult]]:
+    """Submit all points, and yield their results as they come."""
     # Parameters mostly increase and make the work longer; the longest should not come last.
-    points = reversed(waiting.items())
-    submit = plain_executor(executor).submit
-    futures = {submit(measure, point): number for number, point in points}
+    futures = {submit(point): number for number, point in reversed(points.items())}
     try:
         for future in as_completed(futures):
             number = futures[future]
             try:
                 result = future.result()
             except HelperError:
-                result = measure(missing[number])
+                result = measure_point(points[number])
             yield number, result
     finally:
         for future in futures:
