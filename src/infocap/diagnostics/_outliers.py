@@ -118,11 +118,11 @@ def _rows_of_another_population(excerpt: Excerpt, candidates: Integers, sizes: F
 
     They must be far for their inputs, too, where residuals are larger at some of these.
     """
-    relative_sizes = sizes / _expected_size(excerpt)[candidates]
     for find in (_rows_beyond_gap, _rows_of_heavy_tail):
         rows, p_value = find(excerpt, candidates, sizes)
         if p_value > level(excerpt) / 2:
             continue
+        relative_sizes = sizes / _expected_size(excerpt)[candidates]
         rows, p_value = find(excerpt, candidates, relative_sizes)
         if p_value <= level(excerpt) / 2 and not belong_to_inputs(excerpt, rows):
             return rows
