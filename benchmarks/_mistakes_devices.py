@@ -172,6 +172,10 @@ class Run:
         """Return other inputs of the same distribution."""
         return self.device.draw(int(self.generator.integers(2**31)))
 
+    def driven_by(self, amplitude: Array | float) -> Array:
+        """Return the inputs as a driver of another amplitude, which may change along the run, sends them."""
+        return self.input_middle + amplitude * (self.u - self.input_middle)
+
     def rows(self, start: float, stop: float) -> slice:
         """Return the rows between two fractions of the run."""
         return slice(int(start * self.n), int(stop * self.n))

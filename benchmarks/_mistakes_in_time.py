@@ -120,15 +120,13 @@ def temperature_cycles(run: Run) -> Data:
 @kind("source dimmed from the middle", "response", "drift")
 def source_dimmed(run: Run) -> Data:
     rows = run.rows(0.5, 1)
-    sent = run.input_middle + 0.7 * (run.u - run.input_middle)
-    return run.u, changed(run.x, rows, run.measure(sent)[rows])
+    return run.u, changed(run.x, rows, run.measure(run.driven_by(0.7))[rows])
 
 
 @kind("inputs scaled wrongly from a row on", "response", "domain", "shape of inputs")
 def inputs_scaled_wrongly(run: Run) -> Data:
     rows = run.rows(0.65, 1)
-    scaled = run.input_middle + 0.75 * (run.u - run.input_middle)
-    return changed(run.u, rows, scaled[rows]), run.x
+    return changed(run.u, rows, run.driven_by(0.75)[rows]), run.x
 
 
 # The offset changes.

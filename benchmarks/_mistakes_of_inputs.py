@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from _mistakes_devices import Run
-from _mistakes_kinds import MEMORYLESS, Array, Data, before, changed, kind
+from _mistakes_kinds import MEMORYLESS, Data, before, changed, kind
 
 
 @kind("inputs with one decimal", "rounded inputs", "repeats")
@@ -14,18 +14,14 @@ def inputs_with_one_decimal(run: Run) -> Data:
     return np.round(run.u, 1), run.x
 
 
-def scaled(run: Run, factor: float) -> Array:
-    return run.input_middle + factor * (run.u - run.input_middle)
-
-
 @kind("inputs with a gain of 0.92", "domain", "shape of inputs")
 def inputs_with_a_gain(run: Run) -> Data:
-    return scaled(run, 0.92), run.x
+    return run.driven_by(0.92), run.x
 
 
 @kind("half of the domain", "domain", "shape of inputs")
 def half_of_the_domain(run: Run) -> Data:
-    return scaled(run, 0.5), run.x
+    return run.driven_by(0.5), run.x
 
 
 @kind("inputs in another unit", "domain", "units")
@@ -36,7 +32,7 @@ def inputs_in_another_unit(run: Run) -> Data:
 @kind("inputs with an offset", "domain", "shape of inputs")
 def inputs_with_an_offset(run: Run) -> Data:
     low, high = run.input_range
-    return scaled(run, 0.95) + 0.02 * (high - low), run.x
+    return run.driven_by(0.95) + 0.02 * (high - low), run.x
 
 
 @kind("Beta inputs", "shape of inputs", "domain")

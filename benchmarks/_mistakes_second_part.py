@@ -577,14 +577,13 @@ def preamplifier_overloaded(run: Run) -> Data:
 )
 def source_warms_up(run: Run) -> Data:
     amplitude = 1 - 0.8 * np.exp(-run.time() / 0.15)
-    return run.u, run.measure(run.input_middle + amplitude * (run.u - run.input_middle))
+    return run.u, run.measure(run.driven_by(amplitude))
 
 
 @unseen_kind("fatigue, and rest between sessions", "response", "drift", "period")
 def fatigue(run: Run) -> Data:
     tired = (np.arange(run.n) % 350)[:, None] / 350
-    sent = run.input_middle + (1 - 0.6 * tired) * (run.u - run.input_middle)
-    return run.u, run.measure(sent)
+    return run.u, run.measure(run.driven_by(1 - 0.6 * tired))
 
 
 @unseen_kind(
@@ -624,8 +623,7 @@ def limiter_on_at_first(run: Run) -> Data:
 @unseen_kind("one source dims slowly", "response")
 def one_source_dims(run: Run) -> Data:
     sent = run.u.copy()
-    amplitude = 1 - 0.6 * run.time()[:, 0]
-    sent[:, -1] = run.input_middle + amplitude * (sent[:, -1] - run.input_middle)
+    sent[:, -1] = run.driven_by(1 - 0.6 * run.time())[:, -1]
     return run.u, run.measure(sent)
 
 

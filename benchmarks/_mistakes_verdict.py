@@ -33,6 +33,10 @@ OLD_WORDS = {
     "inputs that depend on each other": "inputs depend",
     "a washout too short": "washout",
 }
+# Causes that are told with their size whether they are a mistake or not, because they may be part of the device:
+# one behind a converter of few bits is a device, too. A note that gives a size that matters names them.
+TOLD_AS_SIZES = frozenset({"rounded readouts"})
+MIN_SIZE = 0.02
 # Clean runs of a device; a warning without a cause that one of them gets is not counted.
 N_CLEAN_RUNS = 4
 # Stands in place of the cause of a warning that names none.
@@ -58,7 +62,8 @@ class Case:
     wrong
         Whether the answer differs from that of clean data, or is refused.
     causes
-        Causes of the warnings of `diagnose`, the first one first, those told beneath another last.
+        Causes of the warnings of `diagnose`, the first one first, those told beneath another last, and a right
+        cause whose size a note tells.
     told_elsewhere
         Causes in its notes and in the warnings of `estimate`, which do not decide the outcome.
     difference
@@ -137,6 +142,11 @@ def cause_of(check: infocap.errors.Check) -> str:
     return OLD_WORDS.get(str(cause), str(cause))
 
 
+def is_told_as_size(check: infocap.errors.Check) -> bool:
+    """Return whether a check tells the size of what may be part of the device."""
+    return cause_of(check) in TOLD_AS_SIZES and check.found.get("capacity", 0.0) >= MIN_SIZE
+
+
 def told_beneath(checks: Sequence[infocap.errors.Check]) -> tuple[infocap.errors.Check, ...]:
     """Return the findings that are told beneath the first one of a sort."""
     beneath = [data for check in checks for data in check.found.get("also", ())]
@@ -177,6 +187,8 @@ def judge(device: Device, kind: Kind) -> Case:
             checks = infocap.diagnose(recording, basis=device.basis).checks
             told = checks + told_beneath(checks)
             causes = [cause_of(check) for check in told if check.kind == "warning"]
+            sizes = [cause_of(check) for check in told if is_told_as_size(check)]
+            causes += [cause for cause in sizes if cause in accepted]
             elsewhere = [cause_of(check) for check in told if check.kind != "warning"]
             elsewhere += [cause_of(check) for check in answer.warnings]
             beginnings = {beginning_of(check) for check in answer.warnings}

@@ -49,6 +49,7 @@ SECTIONS = {
     "Inputs and readouts": (
         "diagnostics/_inputs.py",
         "diagnostics/_holds.py",
+        "diagnostics/_rounding.py",
         "diagnostics/_values.py",
         "diagnostics/_outliers.py",
         "diagnostics/_branches.py",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from faulty_data import BASIS, CAUSES, MISTAKES, SYSTEM, N, U, X, chance, late, recorded
+from scipy.signal import lfilter
 
 import infocap
 from infocap.diagnostics import DATA, data_checks
@@ -515,6 +516,82 @@ def test_cells_that_were_filled_in_are_noticed_in_a_device_with_memory(how):
     filled[rows + 1, channels] = before if how == "row before" else (before + after) / 2
     recording = infocap.Recording(u, filled, np.arange(3000))
     assert infocap.diagnose(recording, basis=memory).checks[0].found["cause"] == "filled cells"
+
+
+MEMORY = infocap.delayed_basis("legendre", max_delay={1: 10, 2: 4})
+
+
+def remembering(u, noise=0.01):
+    x = infocap.systems.EchoState(n_nodes=10, seed=1)(u)
+    return x + noise * chance().standard_normal(x.shape)
+
+
+@pytest.mark.parametrize("steps", [0.1, 0.3])
+def test_what_rounding_takes_lies_between_the_sizes_that_are_told(steps):
+    u = infocap.draw(MEMORY, 4000, seed=1)
+    x = remembering(u)
+    coarse = np.round(x / steps) * steps
+    clean_total = infocap.estimate(u, x, MEMORY, method="raw").total
+    lost = clean_total - infocap.estimate(u, coarse, MEMORY, method="raw").total
+    assert causes(infocap.diagnose(u, x, MEMORY)) == []
+    (check,) = infocap.diagnose(u, coarse, MEMORY).checks
+    assert (check.kind, check.found["cause"]) == ("note", "rounded readouts")
+    assert check.found["at_least"] < lost < check.found["capacity"]
+
+
+def test_numbers_of_two_digits_are_rounded_and_no_converter_with_holes():
+    u = infocap.draw(MEMORY, 4000, seed=1)
+    x = 300 + 200 * remembering(u)
+    unit = 10.0 ** (np.floor(np.log10(np.abs(x))) - 1)
+    found = infocap.diagnose(u, np.round(x / unit) * unit, MEMORY)
+    assert causes(found) == ["rounded readouts"]
+
+
+@pytest.mark.parametrize("of_sequence", [True, False])
+def test_offsets_that_come_and_go_are_noticed(of_sequence):
+    basis = MEMORY if of_sequence else BASIS
+    u = infocap.draw(basis, 3000, design="random", seed=1)
+    x = remembering(u) if of_sequence else SYSTEM(u, seed=1)
+    is_on = np.cumsum(chance().random(3000) < 1 / 40)[:, None] % 2
+    offset = 0.5 * is_on * x.std(axis=0) * chance().standard_normal(x.shape[1])
+    assert causes(infocap.diagnose(u, x, basis)) == []
+    (check,) = infocap.diagnose(u, x + offset, basis).checks
+    assert (check.kind, check.found["cause"]) == ("warning", "drift")
+
+
+def test_a_memory_that_is_longer_than_the_basis_is_no_offset():
+    u = infocap.draw(MEMORY, 4000, seed=1)
+    averages = [lfilter([1 - a], [1, -a], u[:, 0]) for a in np.exp(-1 / np.geomspace(2, 15, 8))]
+    x = np.tanh(3 * np.column_stack(averages))
+    x += 1e-3 * chance().standard_normal(x.shape)
+    assert "drift" not in causes(infocap.diagnose(u, x, MEMORY))
+
+
+def test_rows_that_saw_a_part_of_the_light_are_glitched_though_no_gap_sets_them_apart():
+    u = infocap.draw(BASIS, 4000, design="random", seed=1)
+    generator = chance()
+    is_late = generator.random((4000, 1)) < 0.07
+    seen = np.where(is_late, generator.uniform(0.1, 0.9, (4000, 1)), 1)
+    (check,) = infocap.diagnose(u, (SYSTEM(u, seed=1) + 2) * seen, BASIS).checks
+    assert check.found["cause"] == "glitches"
+    assert np.mean(is_late[check.found["rows"], 0]) > 0.9
+
+
+def test_readouts_a_row_late_are_shifted_also_with_more_of_them_than_rows():
+    u = infocap.draw(BASIS, 256, seed=1)
+    x = infocap.systems.RandomFeatures(2, 400, noise=0.01, seed=1)(u, seed=1)
+    (check,) = infocap.estimators.find_mistakes(u, np.roll(x, 1, axis=0), BASIS)
+    assert (check.found["cause"], check.found["lag"]) == ("shift", -1)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("value", [1e300, -1.7e308])
+def test_a_number_beyond_all_others_is_told_as_it_stands(value):
+    x = X.copy()
+    x[5, 3] = value
+    (check,) = infocap.diagnose(recorded(U, x), basis=BASIS).checks
+    assert (check.kind, check.found["cause"], check.found["rows"]) == ("warning", "codes", [5])
+    assert f"{value:.6g} stands" in check
 
 
 def test_a_detector_in_the_dark_has_no_copied_rows():

@@ -38,6 +38,7 @@ from ._pictures import picture_of
 from ._ranking import one_cause_first
 from ._references import CHANGES_CHECK
 from ._residuals import fit_readouts
+from ._rounding import rounded
 from ._rows import misplaced_rows
 from ._sequences import dependent_inputs, unsettled_beginning
 from ._time import changes_with_time, periods
@@ -48,7 +49,6 @@ from ._values import (
     codes,
     frequent_values,
     missing_codes,
-    rounded,
     stale,
 )
 
@@ -81,7 +81,7 @@ DATA: dict[str, DataCheck] = {
     "no principal components in place of readouts": principal_components,
     "readouts that hold no inputs of other rows": inputs_of_other_rows,
     CHANGES_CHECK: changes_with_time,
-    "no hum, no alternate rows that differ": periods,
+    "no hum, no offsets that come and go, no alternate rows that differ": periods,
     "no rows in the place of others": misplaced_rows,
     "no clock or thermometer among the readouts": clocks,
     "inputs of each step independent of those before": dependent_inputs,
@@ -280,8 +280,9 @@ def _each_cause_once(by_cause: dict[str, list[Check]]) -> Iterator[Check]:
         check = max(same_cause, key=_importance)
         text = str(check)
         found = dict(check.found)
-        if len(same_cause) > 1:
-            text += f" The same is seen in {len(same_cause) - 1} more places of the data."
+        n_places = len({id(check.found.get("excerpt")) for check in same_cause})
+        if n_places > 1:
+            text += f" The same is seen in {n_places - 1} more places of the data."
             for name in ("rows", "first_rows", "shifts"):
                 if name in found:
                     lists = [other.found.get(name, ()) for other in same_cause]

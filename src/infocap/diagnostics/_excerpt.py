@@ -69,6 +69,7 @@ class Excerpt:
     low: ProductBasis  # the functions of lowest degree, the constant first
     u: Floats  # inputs, (rows, inputs)
     x: Floats  # these channels, times the scale of the samples, (rows, channels)
+    scale: Floats  # what each of them was multiplied by, 1 but for extreme values, (channels,)
     ends: Floats  # lowest and highest value of each channel in the whole data set, (2, channels)
     means: Floats  # of the functions but for the constant, in standard errors, (functions,)
     y: Floats  # values of these functions, mean 0 and variance 1, (functions, rows)
@@ -245,6 +246,7 @@ def prepare(
         low=low,
         u=u,
         x=x,
+        scale=scale,
         ends=np.array([statistics.low, statistics.high])[:, channels] * scale,
         means=means * np.sqrt(len(x)),
         y=y,

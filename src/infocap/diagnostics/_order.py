@@ -32,7 +32,7 @@ from ._lags import (
     scan_lags,
     scanned_functions,
 )
-from ._residuals import Residuals, powers_of_correlations
+from ._residuals import Residuals, sum_and_largest_power
 from ._slips import SHIFT_RATIO, align, alignment_checks
 
 # Readouts hold their own inputs without doubt where the fit has a p-value below this.
@@ -160,8 +160,8 @@ def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
             other = whitened[generator.permutation(excerpt.n)]
         else:
             other = np.roll(whitened, int(generator.integers(*far_shifts)), axis=0)
-        draws.append(powers_of_correlations(orthonormal, other))
-    observed = powers_of_correlations(orthonormal, whitened)
+        draws.append(sum_and_largest_power(orthonormal.T @ other))
+    observed = sum_and_largest_power(orthonormal.T @ whitened)
     p_values = [
         gamma_tail(power, np.array(powers))
         for power, powers in zip(observed, zip(*draws, strict=True), strict=True)

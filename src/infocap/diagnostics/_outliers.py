@@ -27,8 +27,10 @@ FAR_CELL = 16.0
 SMALLEST_DEVIATION = np.finfo(np.float32).tiny
 # Index of the heaviest tail that noise may have: with less its variance would be infinite.
 TAIL_INDEX = 2.0
-# Thresholds beyond which cells are counted: of a tail, at most a quarter lies beyond twice each.
-TAIL_THRESHOLDS = (8.0, 16.0, 32.0)
+# Cells and rows are counted beyond a first threshold, twice and four times it: of a tail, at most a
+# quarter lies beyond twice each.
+DOUBLINGS = np.array([1.0, 2.0, 4.0])
+FIRST_THRESHOLD_OF_CELLS = 8.0
 MAX_SHARE_OF_TAIL = 2.0**-TAIL_INDEX
 # Far cells that a finding needs, in all and in a channel.
 MIN_FAR_CELLS = 4
@@ -91,12 +93,8 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         return
     size = np.abs(excerpt.residuals.channel_residuals(candidates))
     sizes = np.median(size / deviation, axis=1)
-    rows, p_value = _rows_beyond_gap(excerpt, candidates, sizes)
-    if p_value > level(excerpt):
-        return
-    expected = _expected_size(excerpt)[candidates]
-    rows, p_value = _rows_beyond_gap(excerpt, candidates, sizes / expected)
-    if p_value > level(excerpt) or belong_to_inputs(excerpt, rows):
+    rows = _rows_of_another_population(excerpt, candidates, sizes)
+    if not len(rows):
         return
     yield finding(
         f"{len(rows)} of {excerpt.n} rows lie far outside the others, up to {sizes.max():.0f} "
@@ -105,7 +103,7 @@ def _glitched_rows(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="glitches",
         next_step="look at them, and leave out those that are no measurements",
         in_short="glitched rows",
-        capacity=_capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
+        capacity=capacity_of_cells(excerpt, *_all_cells(rows, excerpt.x.shape[1])),
         rows=excerpt.rows[rows],
     )
 
@@ -115,17 +113,48 @@ def _all_cells(rows: Integers, n_channels: int) -> tuple[Integers, Integers]:
     return np.repeat(rows, n_channels), np.tile(np.arange(n_channels), len(rows))
 
 
+def _rows_of_another_population(excerpt: Excerpt, candidates: Integers, sizes: Floats) -> Integers:
+    """Return rows that no tail gives, whatever their inputs: those beyond a gap, or all far ones.
+
+    They must be far for their inputs, too, where residuals are larger at some of these.
+    """
+    for find in (_rows_beyond_gap, _rows_of_heavy_tail):
+        rows, p_value = find(excerpt, candidates, sizes)
+        if p_value > level(excerpt) / 2:
+            continue
+        relative_sizes = sizes / _expected_size(excerpt)[candidates]
+        rows, p_value = find(excerpt, candidates, relative_sizes)
+        if p_value <= level(excerpt) / 2 and not belong_to_inputs(excerpt, rows):
+            return rows
+    return np.arange(0)
+
+
 def _rows_beyond_gap(
     excerpt: Excerpt, candidates: Integers, sizes: Floats
 ) -> tuple[Integers, float]:
     """Return the rows beyond a gap in the tail of sizes, and the p-value of that gap."""
-    candidates = candidates[sizes > FAR_ROW]
-    sizes = sizes[sizes > FAR_ROW]
-    too_many = len(candidates) > MAX_SHARE_OF_GLITCHED_ROWS * excerpt.n
-    if len(candidates) < MIN_GLITCHED_ROWS or too_many:
+    candidates, sizes = _far_rows(excerpt, candidates, sizes)
+    if not len(candidates):
         return candidates, 1.0
     n_glitched, p_value = _gap_in_tail(sizes)
     return np.sort(candidates[np.argsort(-sizes)[:n_glitched]]), p_value
+
+
+def _rows_of_heavy_tail(
+    excerpt: Excerpt, candidates: Integers, sizes: Floats
+) -> tuple[Integers, float]:
+    """Return the far rows, and the p-value that their sizes are a tail of index 2 or more."""
+    candidates, sizes = _far_rows(excerpt, candidates, sizes)
+    return candidates, _p_value_of_second_population(sizes, FAR_ROW * DOUBLINGS)
+
+
+def _far_rows(excerpt: Excerpt, candidates: Integers, sizes: Floats) -> tuple[Integers, Floats]:
+    """Return the rows that are far, and their sizes; none if they are too few or too many."""
+    is_far = sizes > FAR_ROW
+    n_far = np.count_nonzero(is_far)
+    if not MIN_GLITCHED_ROWS <= n_far <= MAX_SHARE_OF_GLITCHED_ROWS * excerpt.n:
+        is_far = np.zeros(len(sizes), dtype=bool)
+    return candidates[is_far], sizes[is_far]
 
 
 def _expected_size(excerpt: Excerpt) -> Floats:
@@ -163,7 +192,7 @@ def _gap_in_tail(sizes: Floats) -> tuple[int, float]:
 def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
     """Yield a check where single values lie far out in many channels."""
     size = np.abs(excerpt.residuals.channel_residuals())
-    cells = np.flatnonzero(size > TAIL_THRESHOLDS[0] * deviation)
+    cells = np.flatnonzero(size > FIRST_THRESHOLD_OF_CELLS * deviation)
     rows, columns = np.divmod(cells, size.shape[1])
     sizes = size[rows, columns] / deviation[columns]
     is_far = sizes > FAR_CELL
@@ -171,7 +200,9 @@ def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
     channels = np.flatnonzero(n_far >= MIN_FAR_CELLS_OF_CHANNEL)
     if n_far.sum() < MIN_FAR_CELLS or not len(channels):
         return
-    if _p_value_of_second_population(sizes[np.isin(columns, channels)]) > level(excerpt):
+    sizes_in_channels = sizes[np.isin(columns, channels)]
+    thresholds = FIRST_THRESHOLD_OF_CELLS * DOUBLINGS
+    if _p_value_of_second_population(sizes_in_channels, thresholds) > level(excerpt):
         return
     rows = rows[is_far]
     columns = columns[is_far]
@@ -194,19 +225,23 @@ def _outlying_cells(excerpt: Excerpt, deviation: Floats) -> Iterator[Check]:
         cause="outlying",
         next_step="look there, and leave them out if they are no measurements",
         in_short="values far from their fit",
-        capacity=_capacity_of_cells(excerpt, rows, columns),
+        capacity=capacity_of_cells(excerpt, rows, columns),
         rows=excerpt.rows[np.unique(rows)],
         channels=names,
     )
 
 
-def _capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
-    """Return the capacity that is lost where far cells take a part of the channels' variance."""
-    share = sum_of_shares(excerpt, rows, columns) / excerpt.x.shape[1]
-    return excerpt.residuals.held_capacity * share
+def capacity_of_cells(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+    """Return the capacity that is lost where cells take a part of the channels' variance.
+
+    Of many channels a few directions are looked at. A channel that is lost costs at most what one
+    of these holds on average.
+    """
+    share = _sum_of_shares(excerpt, rows, columns) / excerpt.residuals.projections.shape[1]
+    return excerpt.residuals.held_capacity * min(share, 1.0)
 
 
-def sum_of_shares(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
+def _sum_of_shares(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
     """Return the part of its channel's variance that each cell takes, summed over the cells."""
     deviation = np.abs(excerpt.x - np.median(excerpt.x, axis=0))
     # In units of the largest, because squares of codes could overflow.
@@ -215,15 +250,15 @@ def sum_of_shares(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
     return float(np.sum(squares[rows, columns] / variance[columns]))
 
 
-def _p_value_of_second_population(sizes: Floats) -> float:
+def _p_value_of_second_population(sizes: Floats, thresholds: Floats) -> float:
     """Return the p-value that sizes are one population with a tail of index 2 or more."""
     p_value = 1.0
-    for threshold in TAIL_THRESHOLDS:
+    for threshold in thresholds:
         n_beyond = np.count_nonzero(sizes > threshold)
         n_far = np.count_nonzero(sizes > 2 * threshold)
         if n_far:
             tail = float(binom.sf(n_far - 1, n_beyond, MAX_SHARE_OF_TAIL))
-            p_value = min(p_value, len(TAIL_THRESHOLDS) * tail)
+            p_value = min(p_value, len(thresholds) * tail)
     return p_value
 
 

@@ -308,27 +308,27 @@ def fit_readouts(excerpt: Excerpt) -> Fit:
         channel_coefficients=orthonormalisation @ in_channels,
         channel_scale=_root_mean_square(channels - orthonormal @ in_channels),
         scale=scale,
-        p_value=_p_value_of_power(orthonormal, channels @ whitening),
+        p_value=_p_value_of_correlations(correlations),
     )
 
 
-def _p_value_of_power(orthonormal: Floats, whitened: Floats) -> float:
-    """Return the p-value that functions have nothing to do with readouts."""
-    of_all, of_one = powers_of_correlations(orthonormal, whitened)
-    n_functions = orthonormal.shape[1] - 1  # less the constant
-    rank = whitened.shape[1]
+def _p_value_of_correlations(correlations: Floats) -> float:
+    """Return the p-value that functions have nothing to do with readouts, (functions, rank)."""
+    of_all, of_one = sum_and_largest_power(correlations)
+    n_functions = len(correlations) - 1  # less the constant
+    rank = correlations.shape[1]
     p_value_of_all = chi_squared_tail(of_all, n_functions * rank)
     p_value_of_one = chi_squared_tail(of_one, rank) * n_functions
     return 2 * float(min(p_value_of_all, p_value_of_one))
 
 
-def powers_of_correlations(orthonormal: Floats, whitened: Floats) -> tuple[float, float]:
+def sum_and_largest_power(correlations: Floats) -> tuple[float, float]:
     """Return the sum of squared correlations of functions with readouts, and the largest of one.
 
     Both are times the number of rows. Many functions may be seen a little each, or one of them
     clearly.
     """
-    power = np.sum((orthonormal.T @ whitened) ** 2, axis=1)
+    power = np.sum(correlations**2, axis=1)
     return float(power.sum()), float(power.max())
 
 
@@ -350,6 +350,8 @@ def _usual_range(excerpt: Excerpt) -> UsualRange:
     whole_range = excerpt.ends[1] - excerpt.ends[0]
     width = np.where(width > 0, width, whole_range)
     width = np.where(width > 0, width, 1.0)
+    # Beside 1e300 in a cell all other values are too small for single precision, and end as zero.
+    width = np.maximum(width, np.finfo(np.float32).tiny)
     lowest = ((low - middle) / width - MAX_WIDTHS_OUTSIDE).astype(np.float32)
     highest = ((high - middle) / width + MAX_WIDTHS_OUTSIDE).astype(np.float32)
     inverse_width = (1 / width).astype(np.float32)
@@ -402,8 +404,15 @@ def _largest_mixtures(channels: Floats, count: int) -> Floats:
 
 def _directions(correlations: Floats, rank: int) -> Floats:
     """Return directions of the whitened readouts: the best predicted, and the first ones."""
-    best = np.linalg.svd(correlations.astype(float), full_matrices=False)[2]
-    predicted = best[:N_PREDICTED_DIRECTIONS].T
+    in_double = correlations.astype(float)
+    if len(in_double) < rank:
+        # Left singular vectors of the shorter side give the right ones faster than all of them.
+        best = np.linalg.eigh(in_double @ in_double.T)[1][:, ::-1][:, :N_PREDICTED_DIRECTIONS]
+        predicted = in_double.T @ best
+        predicted /= np.maximum(np.linalg.norm(predicted, axis=0), np.finfo(float).tiny)
+    else:
+        best = np.linalg.eigh(in_double.T @ in_double)[1][:, ::-1]
+        predicted = best[:, :N_PREDICTED_DIRECTIONS]
     principal = np.eye(rank)[:, :N_PRINCIPAL_DIRECTIONS]
     joined = np.concatenate([predicted, principal], axis=1)
     directions, triangle = np.linalg.qr(joined)

@@ -190,7 +190,10 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
 
 def nearest_rows(points: Floats, rows: Integers) -> Integers:
     """Return for each of some rows the other row that is nearest to it."""
-    squares = np.sum(points**2, axis=1)
-    distances = squares - 2 * points[rows] @ points.T
+    # One product gives |q|² - 2 p·q, which is the squared distance but for |p|².
+    squares = np.sum(points**2, axis=1, keepdims=True)
+    with_squares = np.concatenate([points, squares], axis=1)
+    factors = np.concatenate([-2 * points[rows], np.ones_like(squares[rows])], axis=1)
+    distances = factors @ with_squares.T
     distances[np.arange(len(rows)), rows] = np.inf
     return np.argmin(distances, axis=1)

@@ -27,6 +27,8 @@ from ._residuals import Residuals
 SHIFT_RATIO = 5.0
 # Stands in place of a lag for a part that agrees with the inputs at no lag, as with the source off.
 NO_LAG = MAX_LAG + 1
+# Rows per component of the readouts below which those that hold a function do so by chance.
+MIN_ROWS_PER_COMPONENT = 16
 # Functions whose agreement with the readouts is added up from row to row: those held best.
 N_FOLLOWED_FUNCTIONS = 4
 # The largest rise of a random walk with drift -m and variance v per step exceeds r with probability
@@ -69,13 +71,20 @@ def align(excerpt: Excerpt, residuals: Residuals) -> Alignment:
     are in order, and rises where they slipped (a CUSUM test).
     """
     functions = scanned_functions(excerpt)
-    usual = _usual_lag(excerpt, residuals.projections, residuals.h[:, functions])
+    readouts = residuals.projections
+    if excerpt.n < MIN_ROWS_PER_COMPONENT * residuals.rank:
+        # Of so many readouts the projections are those that hold functions of their own row by
+        # chance, so all of them are looked at.
+        readouts = residuals.whitened
+    usual = _usual_lag(excerpt, readouts, residuals.h[:, functions])
     if usual is None:
         return Alignment(np.zeros(excerpt.n, dtype=int), [])
-    correlations = lagged_correlations(residuals.projections, residuals.h[:, functions], usual)
+    if usual == 0:
+        readouts = residuals.projections
+    correlations = lagged_correlations(readouts, residuals.h[:, functions], usual)
     best = np.argsort(-np.sum(correlations**2, axis=0))[:N_FOLLOWED_FUNCTIONS]
     h = residuals.h[:, functions[best]]
-    prediction = (residuals.projections @ correlations[:, best]).clip(-MAX_VALUE, MAX_VALUE)
+    prediction = (readouts @ correlations[:, best]).clip(-MAX_VALUE, MAX_VALUE)
     parts = _slipped_parts(excerpt, prediction, h, usual)
 
     # The usual delay of a device with memory is no shift.
@@ -100,14 +109,15 @@ def _usual_lag(excerpt: Excerpt, a: Floats, h: Floats) -> int | None:
     Of rows without memory this is 0, unless another lag has SHIFT_RATIO times the power: the device
     may have some memory. Of a sequence it is the delay with the largest power.
     """
-    own = lagged_power(a, h, 0)
+    by_chance = a.shape[1] * h.shape[1]
+    own = lagged_power(a, h, 0) - by_chance
     if not excerpt.of_sequence and own > excerpt.n * h.shape[1] / SHIFT_RATIO:
         return 0  # No other lag can be clearly better.
     lags = range(-MAX_LAG, 1 if excerpt.of_sequence else MAX_LAG + 1)
     powers = [lagged_power(a, h, lag) for lag in lags]
-    if chi_squared_tail(max(powers), a.shape[1] * h.shape[1]) * len(lags) > level(excerpt):
+    if chi_squared_tail(max(powers), by_chance) * len(lags) > level(excerpt):
         return None
-    if not excerpt.of_sequence and own > max(powers) / SHIFT_RATIO:
+    if not excerpt.of_sequence and own > (max(powers) - by_chance) / SHIFT_RATIO:
         return 0
     return lags[int(np.argmax(powers))]
 

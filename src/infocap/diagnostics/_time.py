@@ -1,7 +1,8 @@
 """Tests of time: readouts that drift, a response that changes, parts that fit worse, and periods.
 
 Sums over consecutive parts of the rows are Fourier-transformed. Where rows are exchangeable given
-their inputs, every frequency has the same power.
+their inputs, every frequency has the same power. What comes and goes within a part, at no steady
+frequency, is seen by residuals that resemble those of earlier rows.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ._chance import (
 )
 from ._excerpt import Excerpt
 from ._finding import costs_enough, finding
+from ._lags import lagged_capacity, lagged_correlations, lagged_power
 from ._residuals import MAX_MISFIT_RESIDUAL, NORMAL_MEDIAN_DEVIATION, Residuals
 
 # Functions whose products with time show that the response changes.
@@ -359,7 +361,7 @@ N_SIDE_FREQUENCIES = 3
 
 
 def periods(excerpt: Excerpt) -> Iterator[Check]:
-    """Yield a check where readouts oscillate, or where alternate rows differ."""
+    """Yield a check where readouts oscillate, alternate rows differ, or offsets come and go."""
     if excerpt.related_inputs is not None or not excerpt.residuals.n_parts:
         return
     if excerpt.of_sequence and excerpt.n < MIN_MEMORIES_FOR_LINES * excerpt.samples.basis.memory:
@@ -379,7 +381,10 @@ def periods(excerpt: Excerpt) -> Iterator[Check]:
             period=2.0,
         )
         return
-    yield from _line_checks(excerpt, residuals)
+    lines = list(_line_checks(excerpt, residuals))
+    yield from lines
+    if not lines:
+        yield from _lasting_offset(excerpt, residuals)
 
 
 def _p_value_of_alternate_rows(residuals: Residuals, of_sequence: bool) -> float:
@@ -511,3 +516,106 @@ def _power_over_neighbours(series: Floats) -> Floats:
     ratio[: max(BANDS[-1], len(kernel))] = 0.0
     ratio[len(ratio) - len(kernel) :] = 0.0
     return ratio
+
+
+# Offsets that come and go.
+
+# How many rows beyond the memory of the device residuals are compared: what comes and goes within
+# a few rows, and within some ten.
+ROWS_BEYOND_MEMORY = (1, 2, 4, 8)
+# Delays beyond the memory of the basis at which a slow state of the device may hold inputs, far
+# shifts that tell what it holds by chance, and by how many standard deviations it may hold more
+# than is seen.
+MAX_DELAY_BEYOND_MEMORY = 60
+N_FAR_SHIFTS = 20
+MAX_DEVIATIONS_OF_HELD = 2.0
+# The least part of what a slow state holds of earlier inputs that functions of single inputs hold:
+# half of it, in elements that switch at rare inputs.
+MIN_SHARE_OF_SINGLE_INPUTS = 0.5
+
+
+def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
+    """Yield a check where residuals resemble those of rows that share no inputs with them."""
+    memory = excerpt.samples.basis.memory
+    lags = [memory + n_rows for n_rows in ROWS_BEYOND_MEMORY]
+    e = residuals.e
+
+    def power(other: Floats) -> float:
+        return sum(lagged_power(e, other, -lag) for lag in lags)
+
+    observed = power(e)
+    p_value = float(chi_squared_tail(observed, len(lags) * e.shape[1] ** 2))
+    if p_value > P_VALUE_TO_LOOK_AGAIN:
+        return
+    generator = np.random.default_rng(0)
+    draws = [power(_with_random_signs(e, residuals, generator)) for _ in range(N_RANDOM_ORDERS)]
+    p_value = gamma_tail(observed, np.array(draws))
+    capacity = max(lagged_capacity(residuals.whitened, e, -lag) for lag in lags)
+    if p_value >= level(excerpt) or not costs_enough(capacity):
+        return
+    is_little = False
+    if excerpt.of_sequence:
+        if _may_hold_earlier_inputs(excerpt, residuals, lags):
+            return
+        is_little = bool(_lasting_variance(residuals, lags).max() < MIN_MOVED_VARIANCE)
+    how_long = f"more than {memory} steps" if excerpt.of_sequence else "some rows"
+    or_memory = ", or a memory longer than that of the basis" if excerpt.of_sequence else ""
+    yield finding(
+        f"readouts keep an offset for {how_long}, whatever their inputs, and then another one: a "
+        "state that switches, a hot pixel, hum at no steady frequency, cross-talk of another "
+        f"experiment{or_memory}",
+        cause="drift",
+        next_step="find its source, or measure a reference in between and subtract it",
+        in_short="offsets that come and go",
+        capacity=capacity,
+        is_note=is_little,  # The device itself may have slow states.
+        p_value=p_value,
+    )
+
+
+def _lasting_variance(residuals: Residuals, lags: list[int]) -> Floats:
+    """Return which part of the variance of each channel lasts for so many rows."""
+    left = residuals.channel_residuals() * residuals.fit.channel_scale
+    covariances = [np.mean(left[lag:] * left[:-lag], axis=0) for lag in lags]
+    variance = np.mean(residuals.channels**2, axis=0)
+    return np.abs(covariances).max(axis=0) / np.maximum(variance, np.finfo(np.float32).tiny)
+
+
+def _with_random_signs(e: Floats, residuals: Residuals, generator: np.random.Generator) -> Floats:
+    """Return residuals with a random sign in each part of the run, which is longer than memory.
+
+    What chance makes of them keeps its size, also where parts of the run are noisier than others.
+    """
+    n_rows = len(e) // residuals.n_parts
+    n_parts = -(-len(e) // n_rows)  # rounded up
+    signs = generator.choice(np.array([-1, 1], np.float32), n_parts)
+    return e * np.repeat(signs, n_rows)[: len(e), None]
+
+
+def _may_hold_earlier_inputs(excerpt: Excerpt, residuals: Residuals, lags: list[int]) -> bool:
+    """Return whether residuals may last because the device remembers for longer than its basis.
+
+    Residuals that consist of earlier inputs resemble those so many rows before by the inputs that
+    both hold. So the squared correlation is no larger than the capacity of all functions of these
+    inputs. Those of single inputs are looked at, in the combination of residuals that lasts best.
+    """
+    at_lags = [lagged_correlations(residuals.e, residuals.e, -lag) for lag in lags]
+    strongest = max(at_lags, key=np.linalg.norm)
+    correlations, combinations = np.linalg.eigh((strongest + strongest.T) / 2)
+    best = int(np.argmax(np.abs(correlations)))
+    lasting = residuals.e @ combinations[:, [best]].astype(np.float32)
+    h = _own_functions(residuals)
+
+    def held(series: Floats) -> float:
+        delays = range(lags[0], lags[0] + MAX_DELAY_BEYOND_MEMORY)
+        return sum(lagged_capacity(series, h, -delay) for delay in delays)
+
+    # What lasts varies slowly, and so chance makes it resemble inputs more than white noise does.
+    generator = np.random.default_rng(0)
+    nearest_far_shift = lags[-1] + MAX_DELAY_BEYOND_MEMORY
+    if excerpt.n <= 2 * nearest_far_shift:
+        return True
+    shifts = generator.integers(nearest_far_shift, excerpt.n - nearest_far_shift, N_FAR_SHIFTS)
+    by_chance = np.array([held(np.roll(lasting, shift, axis=0)) for shift in shifts.tolist()])
+    most_held = held(lasting) - by_chance.mean() + MAX_DEVIATIONS_OF_HELD * by_chance.std()
+    return bool(MIN_SHARE_OF_SINGLE_INPUTS * correlations[best] ** 2 < most_held)

@@ -1,4 +1,4 @@
-"""Values that no device gives: codes, stale or frozen readouts, clipping, rounding, and clocks.
+"""Values that no device gives: codes, stale or frozen readouts, clipping, and clocks.
 
 Each test rests on an exact fact about the values of a channel, such as one that comes far more
 often than the values beside it. Each begins with a quick look at a few sorted rows.
@@ -18,7 +18,8 @@ from ..errors import Check
 from ..typing import Floats, Integers
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
-from ._outliers import belong_to_inputs, sum_of_shares
+from ._outliers import belong_to_inputs, capacity_of_cells
+from ._rounding import squared_unit
 from ._rows import capacity_of_rows
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, and nines.
@@ -31,6 +32,8 @@ OUTER_SHARE = 0.02
 # Widths outside, from which a known code is one, and from which any other value is no measurement.
 CODE_WIDTHS = 0.5
 FAR_WIDTHS = 20.0
+# No noise, however heavy its tail, reaches so many widths outside.
+IMPOSSIBLE_WIDTHS = 1e9
 # No noisy readout takes a far value exactly thrice; and a value that comes in more rows is a state.
 MIN_EQUAL_FAR_CELLS = 3
 MAX_SHARE_OF_CODE = 0.03
@@ -97,22 +100,6 @@ MIN_SHARE_OF_PILE = 0.02
 MIN_VALUES_OF_PILE = 24
 SHARE_BESIDE_PILE = 0.02
 SHARE_INSIDE_PILE = 0.05
-# Levels of a channel below which it is a device of a few states rather than one behind a converter,
-# and above which rounding is that of numbers themselves.
-MIN_LEVELS = 24
-MAX_LEVELS = 1e9
-# Part of the sorted values that equal the one before, from which a channel may be behind a
-# converter; and how far, relative to them, its distances may be from whole steps.
-MIN_SHARE_OF_EQUAL_ON_STEPS = 0.01
-MAX_DISTANCE_FROM_STEPS = 1e-3
-# Variance of a sum of channels, in squared steps, below which it is a rounding error.
-MIN_VARIANCE_IN_STEPS = 1e-6
-# Rows for each channel from which the noise floor is known.
-MIN_ROWS_PER_CHANNEL = 4
-# Share of the noise floor that is rounding from which it is worth a note, and from which it limits
-# the answer.
-ROUNDING_OF_NOTE = 0.1
-ROUNDING_OF_WARNING = 0.5
 # Rows that tell whether a channel changes as slowly as a clock.
 N_ROWS_OF_CLOCK = 512
 # Mean square of the steps over twice the variance: of a clock, and of channels that follow inputs.
@@ -129,15 +116,21 @@ def codes(excerpt: Excerpt) -> Iterator[Check]:
     high = excerpt.sorted[:, -1 - n_outer]
     width = high - low
     outside = np.maximum(excerpt.ends[1] - high, low - excerpt.ends[0])
-    has_code = np.isin(excerpt.ends, CODES).any(axis=0) & (outside > CODE_WIDTHS * width)
+    has_code = np.isin(excerpt.ends / excerpt.scale, CODES).any(axis=0)
+    has_code &= outside > CODE_WIDTHS * width
     channels = np.flatnonzero((has_code | (outside > FAR_WIDTHS * width)) & (width > 0))
     if not len(channels):
         return
     x = excerpt.x[:, channels]
-    distance = np.maximum(x - high[channels], low[channels] - x) / width[channels]
-    is_code = np.isin(x, CODES) & (distance > CODE_WIDTHS)
+    with np.errstate(over="ignore"):  # so many widths are impossible in any case
+        distance = np.maximum(x - high[channels], low[channels] - x) / width[channels]
+    is_impossible = distance > IMPOSSIBLE_WIDTHS
+    as_measured = x / excerpt.scale[channels]
+    is_code = np.isin(as_measured, CODES) & (distance > CODE_WIDTHS)
     is_known = bool(is_code.any())
     if not is_known:
+        is_code = is_impossible
+    if not is_code.any():
         is_code = _equal_far_cells(x, distance)
         rows = np.flatnonzero(is_code.any(axis=1))
         if is_code.mean(axis=0).max() > MAX_SHARE_OF_CODE or belong_to_inputs(excerpt, rows):
@@ -148,14 +141,12 @@ def codes(excerpt: Excerpt) -> Iterator[Check]:
     told_rows = excerpt.rows[np.unique(rows)]
     names = excerpt.names(channels[is_code.any(axis=0)])
     where = (
-        f"{x[is_code][0]:.6g} stands in {len(rows)} cells of {len(told_rows)} rows (rows "
+        f"{as_measured[is_code][0]:.6g} stands in {len(rows)} cells of {len(told_rows)} rows (rows "
         f"{numbers(told_rows)}; {join_names(names)})"
     )
-    values: dict[str, Any] = {
-        "capacity": _capacity_of_codes(excerpt, rows, channels[columns]),
-        "rows": told_rows,
-        "channels": names,
-    }
+    values: dict[str, Any] = {"rows": told_rows, "channels": names}
+    if not is_impossible.any():  # beside such a number nothing else is seen, and nothing is held
+        values["capacity"] = capacity_of_cells(excerpt, rows, channels[columns])
     if is_known:
         yield finding(
             f"{where}: instruments write it for no number",
@@ -166,7 +157,7 @@ def codes(excerpt: Excerpt) -> Iterator[Check]:
         )
     else:
         yield finding(
-            f"{where}: it lies far outside the others, and no noise repeats a number",
+            f"{where}: it lies far outside the others, where noise neither reaches nor repeats",
             cause="codes",
             next_step="leave these rows out",
             in_short="codes among the readouts",
@@ -181,17 +172,6 @@ def _equal_far_cells(x: Floats, distance: Floats) -> Floats:
     if not len(values) or counts.max() < MIN_EQUAL_FAR_CELLS:
         return np.zeros(x.shape, dtype=bool)
     return is_far & (x == values[np.argmax(counts)])
-
-
-def _capacity_of_codes(excerpt: Excerpt, rows: Integers, columns: Integers) -> float:
-    """Return the capacity that is lost where codes take a part of the channels' variance.
-
-    Of many channels a few directions are looked at. A channel that is lost costs at most what one
-    of these holds on average.
-    """
-    n_directions = excerpt.residuals.projections.shape[1]
-    share = sum_of_shares(excerpt, rows, columns) / n_directions
-    return excerpt.residuals.held_capacity * min(share, 1.0)
 
 
 def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
@@ -236,8 +216,13 @@ def _channels_with_equal_values(excerpt: Excerpt) -> Integers:
     """Return the channels with equal values among some rows, but not only a few values."""
     apart = MIN_EQUAL_IN_SAMPLE - 1
     has_equal = np.any(excerpt.sorted[:, apart:] == excerpt.sorted[:, :-apart], axis=1)
-    n_values = np.count_nonzero(np.diff(excerpt.sorted, axis=1), axis=1) + 1
+    n_values = _numbers_of_values(excerpt.sorted)
     return np.flatnonzero(has_equal & (n_values >= MIN_VALUES))
+
+
+def _numbers_of_values(in_order: Floats) -> Integers:
+    """Return how many values each row of sorted ones takes."""
+    return np.count_nonzero(np.diff(in_order, axis=1), axis=1) + 1
 
 
 def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
@@ -297,6 +282,8 @@ def _has_hole(column: Floats) -> bool:
         return False
     gaps = np.diff(values)
     step = gaps.min()
+    if squared_unit(values) > step**2:
+        return False  # Numbers of few digits are farther apart where they are larger.
     in_steps = gaps / step
     for k in np.flatnonzero(in_steps > MIN_MISSING_CODES):
         n_left = k + 1
@@ -339,6 +326,8 @@ def stale(excerpt: Excerpt) -> Iterator[Check]:
     inputs_change = np.any(excerpt.u[1:] != excerpt.u[:-1], axis=1)
     is_equal = (excerpt.x[1:] == excerpt.x[:-1]) & inputs_change[:, None]
     n_equal = np.count_nonzero(is_equal, axis=0)
+    if excerpt.of_sequence:  # A slow channel of few values repeats them by itself.
+        n_equal[_numbers_of_values(excerpt.sorted) < MIN_VALUES] = 0
     channels = np.flatnonzero(n_equal >= MIN_STALE_ROWS)
     if not len(channels):
         return
@@ -400,7 +389,7 @@ def clipped(excerpt: Excerpt) -> Iterator[Check]:
     if not len(channels):
         return
     names = excerpt.names(channels)
-    low, high = in_order[channels[0], [0, -1]]
+    low, high = in_order[channels[0], [0, -1]] / excerpt.scale[channels[0]]
     yield finding(
         f"{len(channels)} of {excerpt.x.shape[1]} channels look saturated or clipped "
         f"({join_names(names)}): up to {shares.max():.0%} of their values pile up at an end of "
@@ -474,55 +463,6 @@ def _is_pile(values: Floats, size: int) -> bool:
         return False
     zone = gaps[n - 1 - size - n_beside - n_inside : n - 1 - size]
     return bool(zone.max() < MAX_GAP_BESIDE_PILE * zone.sum())
-
-
-def rounded(excerpt: Excerpt) -> Iterator[Check]:
-    """Yield a check where a converter's step is not small against the noise of the readouts."""
-    steps = _steps_of_converters(excerpt.sorted)
-    channels = np.flatnonzero(steps)
-    if len(channels) < 2 or excerpt.n < MIN_ROWS_PER_CHANNEL * len(channels):
-        return
-    # The least variance of any sum of channels, in steps, is that of noise and rounding: 1/12 is
-    # rounding's. That of a sample is smaller (Marchenko and Pastur).
-    in_steps = excerpt.x[:, channels] / steps[channels]
-    variances = np.linalg.eigvalsh(np.cov(in_steps, rowvar=False))
-    floor = variances[variances > MIN_VARIANCE_IN_STEPS].min(initial=np.inf)
-    floor /= (1 - np.sqrt(len(channels) / excerpt.n)) ** 2
-    share = float(1 / 12 / floor)
-    if share <= ROUNDING_OF_NOTE:
-        return
-    names = excerpt.names(channels)
-    span = excerpt.sorted[channels, -1] - excerpt.sorted[channels, 0]
-    n_levels = (span / steps[channels]).min() + 1
-    yield finding(
-        f"{len(channels)} channels take few distinct values ({join_names(names)}; at least "
-        f"{n_levels:.0f} levels): the converter's rounding is {min(share, 1.0):.0%} of their "
-        "noise",
-        cause="rounded readouts",
-        next_step="use more of its range, or more bits",
-        in_short="coarse converter",
-        is_note=share <= ROUNDING_OF_WARNING,
-        channels=names,
-        share=share,
-    )
-
-
-def _steps_of_converters(in_order: Floats) -> Floats:
-    """Return the step of which all distances of a row of sorted values are multiples, or 0."""
-    gaps = np.diff(in_order, axis=1)
-    steps = np.zeros(len(gaps))
-    for k in np.flatnonzero(np.mean(gaps == 0, axis=1) > MIN_SHARE_OF_EQUAL_ON_STEPS):
-        positive = gaps[k][gaps[k] > 0]
-        if not len(positive):
-            continue
-        step = np.median(positive[positive < MAX_USUAL_STEPS * positive.min()])
-        in_steps = positive / step
-        n_levels = in_steps.sum()
-        distance = np.abs(in_steps - np.round(in_steps))
-        is_whole = distance < MAX_DISTANCE_FROM_STEPS * np.maximum(in_steps, 1)
-        if MIN_LEVELS < n_levels < MAX_LEVELS and is_whole.all():
-            steps[k] = step
-    return steps
 
 
 def clocks(excerpt: Excerpt) -> Iterator[Check]:
