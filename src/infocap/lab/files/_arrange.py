@@ -129,9 +129,9 @@ def as_table(path: Path, name: str, values: ArrayLike, is_trace: bool = False) -
 
 def _vectors_upright(u: ArrayLike, x: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Turn an array of one row that can only be one column, as MATLAB has them."""
-    if u.shape[0] == 1 and u.shape[1] == max(x.shape) > 1:
+    if u.shape[0] == 1 and u.shape[1] == x.shape[0] > 1:
         u = np.asarray(u[:]).reshape(-1, 1)
-    if x.shape[0] == 1 and x.shape[1] == u.shape[0] > 1:
+    elif x.shape[0] == 1 and x.shape[1] == u.shape[0] > 1:
         x = np.asarray(x[:]).reshape(-1, 1)
     return u, x
 

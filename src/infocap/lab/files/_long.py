@@ -20,8 +20,7 @@ from ...errors import DataError
 from ...typing import Integers
 from ._cells import Column
 from ._names import (
-    INDEX_NAMES,
-    SAMPLE_NAMES,
+    SAMPLE_NAMES_OF_LONG_TABLES,
     NotInFileError,
     find_requested,
     find_usual,
@@ -105,7 +104,7 @@ def _obvious_grid(sheet: Sheet) -> Grid | None:
 def _column_of_samples(sheet: Sheet, channel_position: int) -> int | None:
     """Return the column that numbers the samples, by its name."""
     names = [plain_name(label) for label in sheet.labels]
-    for name in (*SAMPLE_NAMES, *INDEX_NAMES):
+    for name in SAMPLE_NAMES_OF_LONG_TABLES:
         if name in names and names.index(name) != channel_position:
             return names.index(name)
     return None

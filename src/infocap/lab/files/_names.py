@@ -15,10 +15,18 @@ READOUT_NAMES = ("x", "readouts", "readout", "outputs", "output")
 # Our own name first, then that of other people's files.
 INDEX_NAMES = ("design_index", "index")
 # Names of a column that numbers the samples.
-SAMPLE_NAMES = (
-    "shot", "sample", "measurement", "trial", "step", "row", "point", "scan", "run", "n", "id",
-    "frame",
-)  # fmt: skip
+SAMPLE_NAMES = ("shot", "sample", "measurement", "trial", "scan", "frame")
+# Names that do so where a sample has several rows; elsewhere they may be readouts.
+SAMPLE_NAMES_OF_LONG_TABLES = (
+    *SAMPLE_NAMES,
+    *INDEX_NAMES,
+    "step",
+    "row",
+    "point",
+    "run",
+    "n",
+    "id",
+)
 # Names under which instruments and programs write the time of a row.
 TIME_NAMES = (
     "time",
