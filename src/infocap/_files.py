@@ -166,6 +166,8 @@ class StoredArray:
     problem
         Why the array cannot be read, and what to do: parts of it were never written, or lie in
         other files.
+    dimensions
+        The names of its axes, where the file tells them.
     """
 
     shape: tuple[int, ...]
@@ -174,6 +176,7 @@ class StoredArray:
     rows: Callable[[], Any] | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
+    dimensions: tuple[str, ...] = ()
 
     @property
     def is_numeric(self) -> bool:
@@ -227,6 +230,7 @@ class ArrayFile:
     def text(self, name: str) -> list[str]:
         """Read strings; a single string is a list of one."""
         array = self.arrays[name]
+        self._refuse_problem(name, array)
         itemsize = max(array.dtype.itemsize, MIN_STRING_BYTES)
         refuse_too_large(self.path, name, array.shape, itemsize)
         with as_data_error(self.path, self.kind):
@@ -240,9 +244,12 @@ class ArrayFile:
             raise DataError(
                 f"{name} in {self.path} holds {array.dtype} values; give an array of plain numbers."
             )
+        self._refuse_problem(name, array)
+        return array
+
+    def _refuse_problem(self, name: str, array: StoredArray) -> None:
         if array.problem:
             raise DataError(f"{name} in {self.path} is not whole: {array.problem}.")
-        return array
 
 
 def plain_numbers(values: np.ndarray) -> np.ndarray:

@@ -1,13 +1,15 @@
 """HDF5 files, which NetCDF4 and MATLAB v7.3 files are, opened as an `ArrayFile`.
 
-Four conventions about what the numbers in a data set mean are followed: MATLAB's (transposed),
-h5py's and MATLAB's complex numbers (two fields), our own complex numbers (a last axis of two), and
-NetCDF's packed integers.
+Conventions about what the numbers in a data set mean are followed: MATLAB's (transposed, and
+structure arrays and cells as references), h5py's and MATLAB's complex numbers (two fields), our own
+complex numbers (a last axis of two), NetCDF's packed integers and names of dimensions, and fields
+of a compound type, which become arrays of their own.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +42,12 @@ PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_FillValue", "missing_value
 MISSING_VALUE_ATTRIBUTES = ("_FillValue", "missing_value")
 # Of the attributes of a data set only these are read: following references among the others can
 # hang on a damaged file.
-DATASET_ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING_ATTRIBUTES)
+DIMENSION_NUMBER = "_Netcdf4Dimid"
+DIMENSION_NUMBERS = "_Netcdf4Coordinates"
+DATASET_ATTRIBUTES = (
+    "units", "parts", "MATLAB_class", "NAME", DIMENSION_NUMBER, DIMENSION_NUMBERS,
+    *PACKING_ATTRIBUTES,
+)  # fmt: skip
 # Attributes are words and single numbers; one of more bytes is damage.
 MAX_ATTRIBUTE_BYTES = 10_000_000
 # How the attribute NAME of a data set begins that stands for a dimension of NetCDF and holds no
@@ -48,6 +55,8 @@ MAX_ATTRIBUTE_BYTES = 10_000_000
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
 # MATLAB keeps what cells refer to in groups whose names begin so.
 MATLAB_REFERENCES = "#"
+# Elements of a structure array or a cell array that are read; each is a data set of its own.
+MAX_REFERENCES = 1_000_000
 
 # Makes a source of rows that stay in the file, from the file, the name of the data set and its
 # shape.
@@ -66,6 +75,7 @@ def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[Array
     is_as_written = has_checksum(path)
     kind = FORMAT_NAMES.get(path.suffix.lower(), "HDF5")
     arrays: dict[str, StoredArray] = {}
+    dimensions: dict[int, str] = {}  # their names, by their numbers
 
     def add(name: str, member: Any) -> None:
         """List a member of the file, if it is a data set with values."""
@@ -73,15 +83,24 @@ def open_hdf5(path: Path, row_source: RowSource | None = None) -> Iterator[Array
         if not is_dataset or name.startswith(MATLAB_REFERENCES):
             return
         attributes = _attributes(member, DATASET_ATTRIBUTES)
-        if not str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
-            arrays[name] = _describe(
-                path, name, member, attributes=attributes, row_source=row_source
-            )
+        is_dimension = "NAME" in attributes and DIMENSION_NUMBER in attributes
+        if is_dimension:
+            dimensions[int(attributes[DIMENSION_NUMBER])] = name.rpartition("/")[2]
+        if str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
+            return
+        described = _matlab_elements(path, name, member) or _fields(name, member)
+        if not described:
+            described = {
+                name: _describe(path, name, member, attributes=attributes, row_source=row_source)
+            }
+        arrays.update(described)
 
     with as_data_error(path, kind), h5py.File(path, "r") as file:
         if CHECKSUM_ATTRIBUTE in file.attrs and not is_as_written:
             raise checksum_error(path)
         file.visititems(add)
+        for name, array in arrays.items():
+            arrays[name] = replace(array, dimensions=_dimensions_of(array, dimensions))
         yield ArrayFile(path, kind, arrays, _attributes(file, file.attrs))
 
 
@@ -94,6 +113,75 @@ def _refuse_classic_netcdf(path: Path) -> None:
             f"{path} is a NetCDF file of the classic format; convert it with "
             f"nccopy -k nc4 {path.name} new.nc."
         )
+
+
+def _dimensions_of(array: StoredArray, dimensions: dict[int, str]) -> tuple[str, ...]:
+    """Return the names of an array's axes, where NetCDF numbers them."""
+    numbers = np.ravel(array.attributes.get(DIMENSION_NUMBERS, ())).tolist()
+    names = tuple(dimensions.get(number, "") for number in numbers)
+    return names if len(names) == len(array.shape) else ()
+
+
+def _fields(name: str, dataset: Any) -> dict[str, StoredArray]:
+    """Return the fields of a compound type as arrays, ``table.u1``; empty for other types."""
+    dtype = _plain_dtype(dataset)
+    fields: dict[str, StoredArray] = {}
+    if dtype.names is None or dtype.names in COMPLEX_FIELDS:
+        return fields
+    for field in dtype.names:
+        values = dtype[field]
+        fields[f"{name}.{field}"] = StoredArray(
+            shape=(*dataset.shape, *values.shape),
+            dtype=values.base,
+            load=partial(_load_field, dataset, field),
+            problem=_problem(dataset),
+        )
+    return fields
+
+
+def _load_field(dataset: Any, field: str) -> Any:
+    return dataset.fields(field)[...]
+
+
+def _matlab_elements(path: Path, name: str, dataset: Any) -> dict[str, StoredArray]:
+    """Return the elements of a MATLAB structure array or cell array as one array.
+
+    They are data sets of their own, to which the file refers. Empty where there are none, or where
+    they are no numbers of one shape.
+    """
+    import h5py
+
+    is_matlab = path.suffix.lower() == ".mat"
+    if not is_matlab or h5py.check_ref_dtype(_plain_dtype(dataset)) is None:
+        return {}
+    if not 1 < dataset.size <= MAX_REFERENCES:
+        return {}
+    elements = [dataset.file[reference] for reference in dataset[...].T.ravel()]
+    first = elements[0]
+    are_alike = all(
+        isinstance(element, h5py.Dataset)
+        and element.shape == first.shape
+        and _plain_dtype(element).kind in NUMBER_KINDS
+        for element in elements
+    )
+    if not are_alike:
+        return {}
+    shape = (len(elements), *first.shape[::-1])
+    dtype = np.result_type(*(element.dtype for element in elements))
+    load = partial(_load_elements, elements)
+    return {name: StoredArray(shape=shape, dtype=dtype, load=load)}
+
+
+def _load_elements(elements: list[Any]) -> np.ndarray:
+    return np.stack([element[...].T for element in elements])
+
+
+def _plain_dtype(dataset: Any) -> np.dtype[Any]:
+    """Return the type of the values in the file; `object` for what NumPy does not have."""
+    with suppress(TypeError):
+        dtype: np.dtype[Any] = dataset.dtype
+        return dtype
+    return np.dtype(object)
 
 
 def _describe(
@@ -130,9 +218,7 @@ def _dtype_of_values(dataset: Any, attributes: dict[str, Any]) -> np.dtype[Any]:
     """Return the type of the values once they are read; `object` for what NumPy does not have."""
     import h5py
 
-    dtype: np.dtype[Any] = np.dtype(object)
-    with suppress(TypeError):  # a type that NumPy does not have
-        dtype = dataset.dtype
+    dtype = _plain_dtype(dataset)
     if dtype.names in COMPLEX_FIELDS:
         return np.result_type(dtype[0], np.complex64)
     if attributes.get("parts") == COMPLEX_PARTS:

@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import kinds_of_files
 import matplotlib.pyplot as plt
 import messy_files
 import numpy as np
@@ -142,6 +143,8 @@ def laboratory(tmp_path_factory):
         messy_files.write_matlab,
         messy_files.write_hdf5,
         messy_files.write_spectra,
+        kinds_of_files.write_scans_of_the_page,
+        kinds_of_files.write_workbook_of_the_page,
     ):
         write(folder / "messy")
     assert console("infocap draw plan.toml -o inputs.csv\n# measure: now\n", folder).returncode == 0

@@ -398,9 +398,9 @@ def test_rows_are_sorted_by_a_design_index_beside_them(tmp_path):
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_missing_variable_lists_those_present(tmp_path, kind):
     path = foreign_file(tmp_path, kind)
-    message = r"x='spectra' is not in .*; it holds .*\(12, 2\), .*\(12, 3\)"
+    message = r"x='intensity' is not in .*; it holds .*\(12, 2\), .*\(12, 3\)"
     with pytest.raises(DataError, match=message):
-        infocap.read(path, x="spectra")
+        infocap.read(path, x="intensity")
 
 
 def test_names_that_are_not_obvious_are_asked_for(tmp_path):
@@ -980,7 +980,7 @@ def test_missing_cells_are_nan_and_times_may_be_dates(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("u1,a\n1,2\n3,over\n", "has 'over' in line 3, column 'a'; give numbers only"),
+    ("u1,a\n1,2\n3,open\n", "has 'open' in line 3, column 'a'; give numbers only"),
     ("# x\nu1,a,b\n1,2,0\n3,4o,0\n", "has '4o' in line 4, column 'a'"),
     ("# x\n1,2\n3,4o\n", "columns are numbered from 1"),
     ("u1,a\n1,2\n\n3\n", "has 1 cells in line 4 and 2 in line 2"),

@@ -27,6 +27,7 @@ import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.lab.cli import main
 from infocap.lab.files import _tables
+from infocap.lab.files._options import ReadOptions
 
 IN_VOLTS = ("--input", "Voltage A [V]:0:5", "--input", "Voltage B [V]:0:5")
 IN_ROWS = "acquired in the order of the rows"
@@ -92,8 +93,8 @@ PREVIEWS = {
     "netcdf": (
         "bench.nc: NetCDF, from voltage (512, 2), power (512, 6)",
         ("u1 0.013215 to 4.996 V", "u2 0.0022969 to 4.995 V"),
-        ("x1 -13.025 to 6.91 uW", "x6 -5.4559 to 5.8716 uW"),
-        (f"time time: {DATES}", "left out detector: (6,) text", "left out humidity: (512,) float64"),
+        ("a -13.025 to 6.91 uW", "f -5.4559 to 5.8716 uW"),
+        (f"time time: {DATES}", "left out humidity: (512,) float64"),
     ),
     "lines_per_channel": (
         "wide.csv: text separated by ',', names in line 1, numbers from line 2 on, one line per channel",
@@ -105,7 +106,7 @@ PREVIEWS = {
         "counts.csv: text separated by ';', ',' between thousands, names in line 1, numbers from line 2 on",
         ("A 0.01321 to 4.996", "B 0.0023 to 4.995"),
         ("SPAD0 -2907 to 3073", "SPAD5 -7.2796e+05 to 4.9358e+06"),
-        (f"time time: 0 to 5.11, {IN_ROWS}", "left out shot: 1 to 512, not asked for"),
+        (f"time time: 0 to 5.11, {IN_ROWS}", "left out shot: 1 to 512, numbers the samples"),
     ),
 }  # fmt: skip
 
@@ -467,14 +468,20 @@ def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatc
     path = tmp_path / "long.csv"
     path.write_bytes((newline.join(LONG_TABLES[name]) + newline).encode())
     if "a name more" not in name:
-        monkeypatch.setattr(_tables, "_parse", lambda *_: pytest.fail("read line by line"))
-    at_once = _tables.load_sheet(path)
+        read_cell_by_cell = _tables._read_cell_by_cell
+
+        def read_few_lines(path, layout, missing):
+            assert len(layout.rows) <= 2 * _tables.N_SAMPLED_LINES, "read line by line"
+            return read_cell_by_cell(path, layout, missing)
+
+        monkeypatch.setattr(_tables, "_read_cell_by_cell", read_few_lines)
+    at_once = _tables.load_text(path, path.read_bytes(), ReadOptions())
     monkeypatch.undo()
     monkeypatch.setattr(_tables, "MIN_LENGTH_READ_AT_ONCE", 10**9)
-    by_line = _tables.load_sheet(path)
+    by_line = _tables.load_text(path, path.read_bytes(), ReadOptions())
     for column, expected in zip(at_once.columns, by_line.columns, strict=True):
-        assert column.equals(expected)
-        assert column.index.tolist() == expected.index.tolist()
+        np.testing.assert_array_equal(column.cells, expected.cells)
+    np.testing.assert_array_equal(at_once.lines, by_line.lines)
     for attribute in ("labels", "has_names", "comments", "layout"):
         assert getattr(at_once, attribute) == getattr(by_line, attribute)
 

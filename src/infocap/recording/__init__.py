@@ -8,6 +8,7 @@ from ._trace import find_steps, fold_trace
 from ._assemble import Measurements as Measurements
 from ._assemble import assemble_recording as assemble_recording
 from ._assemble import integer_index as integer_index
+from ._overshoot import without_overshoot as without_overshoot
 from ._recording import ARRAY_DIMENSIONS as ARRAY_DIMENSIONS
 from ._recording import DARK_CODE as DARK_CODE
 from ._recording import NAMED_COLUMNS as NAMED_COLUMNS

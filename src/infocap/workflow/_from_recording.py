@@ -12,7 +12,7 @@ from ..diagnostics import References, look_at_references, with_references
 from ..dimension import MIN_REFERENCES, indicator, motion_of_reference
 from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators import Evidence, conclude
-from ..recording import Recording
+from ..recording import Recording, without_overshoot
 from ..result import CapacityResult, Drift, Factors
 from ..samples import LabelledRows, Table
 from ..typing import ArrayLike, Floats
@@ -50,6 +50,7 @@ def estimate_recording(
         n_samples, n_inputs = np.shape(recording.inputs)
         basis, reasons = choose_basis((n_samples, n_inputs), recording.plan or None)
         checks.append(note_about_choice(reasons))
+    recording = without_overshoot(recording, basis.families)
     arguments = arguments_of(recording, basis.of_sequences)
     u = arguments.pop("u")
     x = arguments.pop("x")

@@ -14,12 +14,13 @@ from ...basis import Family, ProductBasis, delayed_basis, find_families, inputs
 from ...dimension import number_of_components
 from ...errors import DataError, ParameterError
 from ...estimators import METHODS, forecast_cost
-from ...recording import Recording
+from ...recording import Recording, without_overshoot
 from ...workflow import arguments_of, choose_basis, provenance
 from ...workflow import estimate as estimate_capacities
 from ...workflow import explore as search_functions
 from ..experiment import Plan
 from ._outputs import EstimateOutput
+from ._recorded_inputs import InputsCommand, RangeEnd, as_recorded
 from ._summary import summary
 from ._terminal import (
     COMPONENTS,
@@ -55,14 +56,17 @@ class InputOptions:
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, "
-        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for "
-        "each.  [default: legendre; for files with a plan, the plan's]",
+        "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)', or recorded, as the values in "
+        "the files are distributed; once for all inputs or once for each.  [default: legendre; "
+        "for files with a plan, the plan's]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain",
-        type=(float, float),
+        type=(RangeEnd(), RangeEnd()),
         multiple=True,
-        help="Range of the inputs, once for all or once for each.",
+        metavar="LOW HIGH",
+        help="Range of the inputs, once for all or once for each; auto is that of the values in "
+        "the files.",
     )
 
 
@@ -147,7 +151,7 @@ class ChosenBasis:
     reasons: list[str]
 
 
-@click.command()
+@click.command(cls=InputsCommand)
 @options("files", NamedInputFiles)
 @options("basis_options", BasisOptions)
 @options("method_options", MethodOptions)
@@ -175,7 +179,7 @@ def estimate(
     output.finish(result, ["", *summary(result)])
 
 
-@click.command()
+@click.command(cls=InputsCommand)
 @options("files", NamedInputFiles)
 @options("input_options", InputOptions)
 @click.option(
@@ -208,6 +212,7 @@ def explore(
     recording = files.read()
     # Only the families of this basis are used; the search finds the delays.
     chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
+    recording = without_overshoot(recording, chosen.basis.families)
     if not output.quiet:
         announce(files, recording, chosen)
     settings = arguments_of(recording, is_sequence=True)
@@ -274,6 +279,7 @@ def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
         families: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
     else:
         families = list(plan.basis.families)
+    basis_options = as_recorded(recording, basis_options)
     distribution = family_and_domain(basis_options, families)
     if basis_options.max_delay is not None:
         chosen = _basis_with_delays(recording, basis_options, families, distribution)

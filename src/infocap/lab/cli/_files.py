@@ -9,7 +9,7 @@ from ..._files import write_whole
 from ..._formatting import counted, join_names
 from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
-from ...recording import Recording
+from ...recording import Recording, without_overshoot
 from ...result import is_result, load_result
 from ...workflow import Diagnosis, repair
 from ...workflow import compare as compare_results
@@ -23,6 +23,7 @@ from ._outputs import (
     refuse_pictures,
     save_picture,
 )
+from ._recorded_inputs import InputsCommand
 from ._summary import describe, summary
 from ._terminal import (
     COMPONENTS,
@@ -89,7 +90,7 @@ def _preview(files: NamedInputFiles) -> None:
     echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
 
 
-@click.command()
+@click.command(cls=InputsCommand)
 @options("files", NamedInputFiles)
 @options("input_options", InputOptions)
 @click.option(
@@ -133,6 +134,8 @@ def diagnose(
     with warnings_in_checks():
         recording = files.read()
         basis = _declared_basis(recording, input_options, max_delay)
+        if basis is not None:
+            recording = without_overshoot(recording, basis.families)
         diagnosis = diagnose_recording(recording, basis=basis, n_components=n_components)
     lines = _diagnosis_lines(files, diagnosis)
     say(lines, diagnosis.checks, [])

@@ -216,7 +216,9 @@ class NamedInputFiles(InputFiles):
     """Files of other programs, too: inputs and readouts may have any name there."""
 
     u: str | None = option(
-        "--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'."
+        "--u",
+        help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'; or "
+        "'name:scan_{n}_{u}mT' where they are in the names of files, one per sample.",
     )
     x: str | None = option("--x", help="Readouts in the files, named in the same way.")
     axes: str | None = option(
@@ -235,13 +237,23 @@ class NamedInputFiles(InputFiles):
         help="With --rows-per-step: rows before the first step, such as a trigger delay.",
     )
 
+    channels: str | None = option(
+        "--channels",
+        metavar="COLUMN",
+        help="Column that says which channel a row is of, such as the frequency of a spectrum, "
+        "where a sample has a row for each channel.",
+    )
+    sheet: str | None = option(
+        "--sheet", help="Sheet of a workbook; several, 'a,b', are put side by side."
+    )
+    missing: str | None = option(
+        "--missing",
+        metavar="WORDS",
+        help="What stands for missing values, such as 'OVERFLOW,-999'.",
+    )
+
     @property
     def reading(self) -> dict[str, Any]:
         """The names, axes and steps that the options give."""
-        return {
-            "u": self.u,
-            "x": self.x,
-            "axes": self.axes,
-            "rows_per_step": self.rows_per_step,
-            "offset": self.offset,
-        }
+        names = ("u", "x", "axes", "channels", "sheet", "missing", "rows_per_step", "offset")
+        return {name: getattr(self, name) for name in names}

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import DataError, ParameterError
 from ...recording import Measurements, Recording, assemble_recording, integer_index
 from ...samples import FoldedTrace, TraceSteps, as_columns, fold
-from ...typing import ArrayLike, Integers
+from ...typing import ArrayLike, Floats, Integers
 
 AXES = ("samples", "averages", "channels")
 
@@ -27,11 +27,14 @@ class RowsOfFile(Measurements):
         How the file was read: which names became what, and which were left out.
     columns_of_text
         Columns of words that are nothing else; one may name the file of each row.
+    sample_numbers
+        Columns that number the samples, by their names.
     """
 
     axes: str | None = None
     read_from: list[dict[str, Any]] = field(default_factory=list)
     columns_of_text: list[list[str]] = field(default_factory=list)
+    sample_numbers: dict[str, Floats] = field(default_factory=dict)
 
     def note_choice(
         self, kind: str, names: Mapping[str, Sequence[str]], left_out: Mapping[str, str]
@@ -55,6 +58,7 @@ def to_recording(rows: RowsOfFile, steps: TraceSteps | None = None) -> Recording
         rows = _fold_rows(rows, steps)
     u = as_table(path, "u", oriented_as_readouts(rows.u, rows.x, rows.axes))
     x = as_table(path, "x", rows.x)
+    u, x = _vectors_upright(u, x)
     _refuse_unequal_lengths(path, u, x)
     n_rows = u.shape[0]
     time = _one_per_row(path, "time", rows.time, n_rows)
@@ -121,6 +125,15 @@ def as_table(path: Path, name: str, values: ArrayLike, is_trace: bool = False) -
             "trace of virtual nodes, `rows_per_step`."
         )
     return values
+
+
+def _vectors_upright(u: ArrayLike, x: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    """Turn an array of one row that can only be one column, as MATLAB has them."""
+    if u.shape[0] == 1 and u.shape[1] == x.shape[0] > 1:
+        u = np.asarray(u[:]).reshape(-1, 1)
+    elif x.shape[0] == 1 and x.shape[1] == u.shape[0] > 1:
+        x = np.asarray(x[:]).reshape(-1, 1)
+    return u, x
 
 
 def oriented_as_readouts(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayLike:

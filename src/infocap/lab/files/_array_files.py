@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..._files import (
+    NUMBER_KINDS,
     ArrayFile,
     StoredArray,
     as_data_error,
@@ -124,7 +125,9 @@ def open_matlab(path: Path) -> AbstractContextManager[ArrayFile]:
 
 @contextmanager
 def open_matlab5(path: Path) -> Iterator[ArrayFile]:
-    """Read arrays of numbers and text, fields of structures as ``data.u``, of cells the shape.
+    """Read arrays of numbers and text, and fields of structures as ``data.u``.
+
+    Of a structure array or a cell array, elements of one shape become one array, a row for each.
 
     SciPy reads a file as a whole, so the sizes that it declares are checked before.
     """
@@ -184,14 +187,33 @@ def _matlab_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
     is_array = type(value) is np.ndarray  # not a sparse matrix, an object or a function
     if not is_array:
         return
-    is_structure = bool(value.dtype.names) and value.size == 1
-    if is_structure:
+    if value.dtype.names:
         for field in value.dtype.names:
-            yield from _matlab_arrays(f"{name}.{field}", value.flat[0][field])
+            elements = [element[field] for element in value.T.ravel()]
+            yield from _matlab_arrays(f"{name}.{field}", _stacked(elements))
     elif value.dtype.kind in "biufcU":
         yield name, value
+    elif value.size > 1 and _stacked(list(value.T.ravel())).dtype.kind != "O":
+        yield name, _stacked(list(value.T.ravel()))  # the elements of a cell array
     else:
         yield name, np.full(value.shape, "")
+
+
+def _stacked(elements: list[Any]) -> np.ndarray:
+    """Return elements of one shape as one array, with a first axis of elements."""
+    if len(elements) == 1:
+        return elements[0]
+    are_arrays = all(type(element) is np.ndarray for element in elements)
+    if are_arrays:
+        shapes = {element.shape for element in elements}
+        kinds = {element.dtype.kind for element in elements}
+        if kinds == {"V"}:  # structures in structures
+            return np.concatenate([element.ravel() for element in elements])
+        if kinds == {"U"}:
+            return np.array([str(element) for element in elements])
+        if len(shapes) == 1 and kinds <= set(NUMBER_KINDS):
+            return np.stack(elements)
+    return np.full(len(elements), None)
 
 
 # Zarr
@@ -233,8 +255,18 @@ def _describe_zarr(path: Path, name: str, array: Any) -> StoredArray:
             f"{n_written:,} of its {array.nchunks:,} chunks are there, and the others would be "
             "read as zeros; copy the folder again, or write all of it"
         )
-    shape = tuple(array.shape)
-    return StoredArray(shape, array.dtype, load, rows=lambda: array, problem=problem)
+    names = array.attrs.get("_ARRAY_DIMENSIONS")  # of version 2, as xarray writes it
+    if names is None:
+        names = getattr(array.metadata, "dimension_names", None)
+    return StoredArray(
+        shape=tuple(array.shape),
+        dtype=array.dtype,
+        load=load,
+        rows=lambda: array,
+        attributes={"units": str(array.attrs.get("units", ""))},
+        problem=problem,
+        dimensions=tuple(str(name) for name in names or ()),
+    )
 
 
 def _refuse_unsafe_folder(path: Path) -> None:

@@ -2,34 +2,45 @@
 
 The whole procedure, from a file to `RowsOfFile`:
 
-1. The suffix tells the format. A text table is read as a `Sheet` of columns, anything else is
-   opened as an `ArrayFile` of named arrays. This happens once for each file.
+1. The suffix tells the format. A table of any format is read as a `Sheet` of columns, anything
+   else is opened as an `ArrayFile` of named arrays. This happens once for each file.
 2. Names that the user gives by ``u=`` and ``x=`` are looked for: as written, with dots for slashes,
-   as patterns, and last without regard to capitals and units.
+   as patterns, without regard to capitals and units, and last without the group before them.
 3. Without them usual names are: ``u``, ``inputs``, ``u1``, ``u2``, ...; ``x``, ``readouts``,
    ``outputs``.
 4. A ``design_index`` (or ``index``) and a ``time`` are taken along.
 5. In a table, all columns of numbers that are left are readouts (`_columns` says how each column is
    decided); among arrays nothing is guessed, except where a file that is to hold one thing holds
    one array.
-6. `along_axes` brings the readouts into the order (samples, channels).
+6. A long table becomes a wide one (`_long`). Arrays are brought into the order (samples, channels)
+   by the names of their axes, where the file tells them, or by `along_axes`.
 7. What was taken for what, and what was left out, is kept in ``metadata["read_from"]``.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..._files import ArrayFile, as_data_error
 from ..._formatting import join_names
-from ...errors import DataError
+from ...errors import DataError, ParameterError
 from ...typing import ArrayLike
 from ._arrange import RowsOfFile, along_axes
 from ._array_files import ARRAY_FORMATS
 from ._columns import rows_of_sheet
+from ._frames import (
+    TableFormat,
+    load_feather,
+    load_igor_text,
+    load_json,
+    load_parquet,
+    load_tdms,
+    load_workbook,
+)
 from ._names import (
     INDEX_NAMES,
     INPUT_NAMES,
@@ -40,37 +51,83 @@ from ._names import (
     find_numbered_inputs,
     find_requested,
     find_usual,
+    is_name_of_time,
     names_of_inputs,
 )
 from ._options import ReadOptions
-from ._tables import Sheet, load_sheet
+from ._packed import PACKED_SUFFIXES, unpack
+from ._sheet import Sheet
+from ._tables import load_text
 from ._times import in_seconds
 
-# A table format is a function from a path to a `Sheet`, and a line here.
-TABLE_FORMATS = {
-    ".csv": load_sheet,
-    ".txt": load_sheet,
-    ".tsv": load_sheet,
-    ".dat": load_sheet,
-    ".lvm": load_sheet,
-    ".asc": load_sheet,
+# A format of tables is a function from the bytes of a file to a `Sheet` or an `ArrayFile`, and a
+# line here.
+TABLE_FORMATS: dict[str, TableFormat] = {
+    **dict.fromkeys((".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc", ".tab", ".prn"), load_text),
+    **dict.fromkeys((".xlsx", ".xlsm"), load_workbook),
+    ".parquet": load_parquet,
+    ".feather": load_feather,
+    ".json": load_json,
+    ".tdms": load_tdms,
+    ".itx": load_igor_text,
 }
-FORMATS = (*ARRAY_FORMATS, *TABLE_FORMATS)
+FORMATS = (*ARRAY_FORMATS, *TABLE_FORMATS, *PACKED_SUFFIXES)
+
+# What to do with files that are not read.
+SAVE_OTHERWISE = {
+    ".xls": "save the workbook as .xlsx",
+    ".xlsb": "save the workbook as .xlsx",
+    ".ods": "save the workbook as .xlsx",
+    ".numbers": "export the workbook as .xlsx",
+    ".opj": "in Origin, export the worksheet as .csv (File, Export, ASCII)",
+    ".opju": "in Origin, export the worksheet as .csv (File, Export, ASCII)",
+    ".ibw": "in Igor, save the waves as Igor text (.itx)",
+    ".pxp": "in Igor, save the waves as Igor text (.itx)",
+    ".pkl": "a pickle could run any program and is never loaded: save arrays by numpy.savez",
+    ".pickle": "a pickle could run any program and is never loaded: save arrays by numpy.savez",
+    ".rds": "in R, write.csv(data, 'data.csv', row.names = FALSE)",
+    ".rdata": "in R, write.csv(data, 'data.csv', row.names = FALSE)",
+    ".jld2": "in Julia, save the arrays as .h5 by HDF5.jl",
+    ".m": "this is a program; in MATLAB, save the arrays as .mat",
+    ".tar": "unpack it, and give its files or its folder",
+    ".tgz": "unpack it, and give its files or its folder",
+    ".7z": "unpack it, and give its files or its folder",
+    ".rar": "unpack it, and give its files or its folder",
+}
 
 MAX_ARRAYS_IN_CHOICE = 6
 
 
+def require_format(path: Path, known: Sequence[str]) -> None:
+    """Refuse a file of another format, and say what to do with it."""
+    suffix = path.suffix.lower()
+    if suffix in known:
+        return
+    cure = SAVE_OTHERWISE.get(suffix, "save it as .csv")
+    names = ", ".join(repr(name) for name in known)
+    raise ParameterError(
+        f"{path} is not read: {cure}, or load it in Python and call infocap.estimate(u, x) with "
+        f"the arrays. (`path suffix={suffix!r}` is not one of {names}.)"
+    )
+
+
 @contextmanager
-def open_file(path: Path) -> Iterator[ArrayFile | Sheet]:
+def open_file(path: Path, options: ReadOptions) -> Iterator[ArrayFile | Sheet]:
     """Open a file of other people's, whose suffix is one of `FORMATS`."""
     suffix = path.suffix.lower()
-    if suffix in TABLE_FORMATS:
-        with as_data_error(path, "a table"):
-            sheet = TABLE_FORMATS[suffix](path)
-        yield sheet
-    else:
+    if suffix in ARRAY_FORMATS:
         with ARRAY_FORMATS[suffix](path) as file:
             yield file
+        return
+    name, data = unpack(path)
+    inner_suffix = Path(name).suffix.lower()
+    if inner_suffix not in TABLE_FORMATS:
+        raise DataError(
+            f"{path} holds {name}, which is read only unpacked; unpack it, and give that file."
+        )
+    with as_data_error(path, "a table"):
+        content = TABLE_FORMATS[inner_suffix](path, data, options)
+    yield content
 
 
 def rows_of(file: ArrayFile | Sheet, options: ReadOptions) -> RowsOfFile:
@@ -78,6 +135,15 @@ def rows_of(file: ArrayFile | Sheet, options: ReadOptions) -> RowsOfFile:
     if isinstance(file, Sheet):
         return rows_of_sheet(file, options)
     return _rows_of_arrays(file, options)
+
+
+def read_table_or_arrays(path: Path, options: ReadOptions) -> Sheet | RowsOfFile:
+    """Read a file of a single sample: a table as it is, or its inputs and readouts."""
+    require_format(path, FORMATS)
+    with open_file(path, options) as file:
+        if isinstance(file, Sheet):
+            return file
+        return _rows_of_arrays(file, replace(options, axes=None, in_memory=True))
 
 
 def _rows_of_arrays(file: ArrayFile, options: ReadOptions) -> RowsOfFile:
@@ -96,16 +162,22 @@ def _rows_of_arrays(file: ArrayFile, options: ReadOptions) -> RowsOfFile:
         raise
 
     if inputs:
-        rows.u = _side_by_side(file, "u", inputs, options.in_memory)
+        u = _side_by_side(file, "u", inputs, options)
         rows.input_unit = common_unit([file.arrays[name].unit for name in inputs])
-        if _is_one_column_each(rows.u, inputs):
-            rows.input_names = names_of_inputs(inputs)
+        rows.input_names = names_of_inputs(_names_of_columns(file, inputs, u))
+        rows.u = u.values
+    coordinates: set[str | None] = set()
     if readouts:
-        x = _side_by_side(file, "x", readouts, options.in_memory)
+        x = _side_by_side(file, "x", readouts, options)
+        if inputs and options.axes is None:
+            x = _samples_first(x, u)
         rows.readout_unit = common_unit([file.arrays[name].unit for name in readouts])
-        if _is_one_column_each(x, readouts):
-            rows.channel = tuple(readouts)
-        rows.x = x if options.axes is None else along_axes(file.path, x, options.axes)
+        rows.x = x.values
+        if options.axes is not None:
+            rows.x = along_axes(file.path, x.values, options.axes)
+        names = _names_of_columns(file, readouts, x)
+        rows.channel = names if len(names) == rows.x.shape[-1] else ()
+        coordinates.add(_coordinate_of_columns(file, x))
 
     index = _array_of_design_index(file, {*inputs, *readouts})
     clock = _clock(file, rows, {*inputs, *readouts})
@@ -115,7 +187,7 @@ def _rows_of_arrays(file: ArrayFile, options: ReadOptions) -> RowsOfFile:
         rows.time = in_seconds(file.numbers(clock[0]), file.arrays[clock[0]].unit)
 
     shapes = [f"{name} {file.arrays[name].shape}" for name in (*inputs, *readouts)]
-    used = {*inputs, *readouts, *index, *clock}
+    used = {*inputs, *readouts, *index, *clock, *coordinates}
     rows.note_choice(
         f"{file.kind}, from {join_names(shapes, MAX_ARRAYS_IN_CHOICE)}",
         {"inputs": inputs, "readouts": readouts, "index": index, "time": clock},
@@ -183,7 +255,9 @@ def _clock(file: ArrayFile, rows: RowsOfFile, used: set[str]) -> list[str]:
         for name in _free_real_arrays(file, used)
         if math.prod(file.arrays[name].shape) in lengths  # not the axis of something else
     ]
-    return [free[k] for k in find_usual(free, TIME_NAMES)]
+    positions = find_usual(free, TIME_NAMES)
+    positions += [k for k, name in enumerate(free) if is_name_of_time(name.rpartition("/")[2])]
+    return [free[k] for k in positions[:1]]
 
 
 def _free_real_arrays(file: ArrayFile, used: set[str]) -> list[str]:
@@ -198,11 +272,19 @@ def _free_real_arrays(file: ArrayFile, used: set[str]) -> list[str]:
 # Reading
 
 
-def _side_by_side(file: ArrayFile, role: str, names: list[str], in_memory: bool) -> ArrayLike:
+@dataclass(frozen=True)
+class NamedAxes:
+    """An array and the names of its axes, where the file tells them."""
+
+    values: ArrayLike
+    dimensions: tuple[str, ...] = ()
+
+
+def _side_by_side(file: ArrayFile, role: str, names: list[str], options: ReadOptions) -> NamedAxes:
     """Read one array as it is, or several as columns side by side."""
     if len(names) == 1:
-        return file.numbers(names[0]) if in_memory else file.rows(names[0])
-    arrays = [file.numbers(name) for name in names]
+        return _without_short_axes(file, names[0], options)
+    arrays = [options.missing.blank(file.numbers(name)) for name in names]
     columns = []
     for array in arrays:
         is_vector = array.ndim < 2 or 1 in array.shape
@@ -212,8 +294,58 @@ def _side_by_side(file: ArrayFile, role: str, names: list[str], in_memory: bool)
         pairs = zip(names, arrays, strict=True)
         shapes = ", ".join(f"{name} {array.shape}" for name, array in pairs)
         raise DataError(f"{role} in {file.path} is made of variables of unequal lengths: {shapes}.")
-    return np.hstack(columns)
+    return NamedAxes(np.hstack(columns))
 
 
-def _is_one_column_each(values: ArrayLike, names: list[str]) -> bool:
-    return len(names) > 1 and values.shape[1] == len(names)
+def _without_short_axes(file: ArrayFile, name: str, options: ReadOptions) -> NamedAxes:
+    """Read an array; of more than two axes, those of length one are left out."""
+    in_memory = options.in_memory or bool(options.missing.numbers)
+    values = options.missing.blank(file.numbers(name)) if in_memory else file.rows(name)
+    shape = values.shape
+    dimensions = file.arrays[name].dimensions
+    is_named = len(dimensions) == len(shape)
+    if options.axes is not None or len(shape) < 3 or 1 not in shape:
+        return NamedAxes(values, dimensions if is_named else ())
+    long = [k for k, length in enumerate(shape) if length > 1]
+    values = np.asarray(values).reshape([shape[k] for k in long])
+    if len(long) == 1:
+        values = values.reshape(-1, 1)
+    is_named = is_named and len(long) == values.ndim
+    return NamedAxes(values, tuple(dimensions[k] for k in long) if is_named else ())
+
+
+def _samples_first(x: NamedAxes, u: NamedAxes) -> NamedAxes:
+    """Transpose readouts where the names of the axes say that samples come last."""
+    common = set(x.dimensions) & set(u.dimensions) - {""}
+    if len(x.dimensions) != 2 or len(common) != 1 or x.dimensions[0] in common:
+        return x
+    if u.dimensions[0] not in common:
+        return x
+    return NamedAxes(np.ascontiguousarray(np.asarray(x.values[:]).T), x.dimensions[::-1])
+
+
+def _names_of_columns(file: ArrayFile, names: list[str], array: NamedAxes) -> tuple[str, ...]:
+    """Return the names of columns: those of their variables, or of the coordinate along them."""
+    shape = array.values.shape
+    if len(names) > 1 and len(shape) == 2 and shape[1] == len(names):
+        return tuple(names)
+    coordinate = _coordinate_of_columns(file, array)
+    if coordinate is None:
+        return ()
+    stored = file.arrays[coordinate]
+    if not stored.is_numeric:
+        return tuple(file.text(coordinate))
+    numbers = file.numbers(coordinate)
+    return tuple(f"{value:.10g} {stored.unit}".strip() for value in numbers)
+
+
+def _coordinate_of_columns(file: ArrayFile, array: NamedAxes) -> str | None:
+    """Return the name of the coordinate along the columns of a table, if the file has one."""
+    if len(array.dimensions) != 2 or not array.dimensions[1]:
+        return None
+    dimension = array.dimensions[1]
+    along = [name for name, other in file.arrays.items() if other.dimensions == (dimension,)]
+    for name in (dimension, *along):
+        if name in file and file.arrays[name].shape == array.values.shape[1:]:
+            return name
+    return None

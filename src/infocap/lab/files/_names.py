@@ -14,6 +14,19 @@ INPUT_NAMES = ("u", "inputs", "input")
 READOUT_NAMES = ("x", "readouts", "readout", "outputs", "output")
 # Our own name first, then that of other people's files.
 INDEX_NAMES = ("design_index", "index")
+# Names of a column that numbers the samples.
+SAMPLE_NAMES = ("shot", "sample", "measurement", "trial", "scan", "frame")
+# Names that do so where a sample has several rows; elsewhere they may be readouts.
+SAMPLE_NAMES_OF_LONG_TABLES = (
+    *SAMPLE_NAMES,
+    *INDEX_NAMES,
+    "step",
+    "row",
+    "point",
+    "run",
+    "n",
+    "id",
+)
 # Names under which instruments and programs write the time of a row.
 TIME_NAMES = (
     "time",
@@ -25,8 +38,12 @@ TIME_NAMES = (
     "zeit",
     "x_value",  # LabVIEW
 )
-# Names that may stand for a time, and do where the values only grow.
-SHORT_TIME_NAMES = ("t", "t_s", "time_s", "elapsed", "elapsed_s", "sampling_time")
+# Names that may stand for a time, and do where the values only grow: t, t_s, time_ms, elapsed_s,
+# sampling_time.
+SHORT_TIME_NAME = re.compile(
+    r"(?:t|time|elapsed|elapsed[ _]time|sampling[ _]time|run[ _]?time|uptime|clock|seconds)"
+    r"(?:[ _](?:s|sec|secs|seconds|ms|us|µs|ns|min|h))?"
+)
 # Names of a column that holds the day, where another one holds the time of day.
 DATE_NAMES = ("date", "datum")
 SECONDS = ("s", "sec", "second", "seconds")
@@ -40,7 +57,16 @@ NUMBERED_INPUT = re.compile(
 )
 # The unit in the last brackets of a name, such as Voltage A [V].
 UNIT_IN_NAME = re.compile(r"[\[(]([^\[\]()]*)[\])]\s*$")
-SYMBOL = r"[fpnuµμmcdkMGT]?(?:V|A|W|Hz|s|m|K|J|F|H|T|Pa|N|g|eV|rad|Ohm|Ω|bar)(?:\^?-?\d)?"
+# The unit behind a slash or a comma, such as U / V.
+UNIT_BEHIND_SIGN = re.compile(r"\s*[/,]\s*([A-Za-zµμΩ°%][^/,\s]*)\s*$")
+PREFIXED = r"V|A|W|Hz|s|m|K|J|F|H|T|Pa|N|g|eV|rad|Ohm|Ω|bar"
+SYMBOL = rf"[fpnuµμmcdkMGT]?(?:{PREFIXED})(?:\^?-?\d)?"
+# A unit of one symbol, with its prefix apart.
+SYMBOL_WITH_PREFIX = re.compile(rf"(?P<prefix>[fpnuµμmcdkMGT]?)(?P<symbol>{PREFIXED})")
+SI_PREFIXES = {
+    "f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "c": 1e-2,
+    "d": 1e-1, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
+}  # fmt: skip
 # What looks like a unit, in brackets or not: symbols with powers and fractions, and a few words.
 UNIT = re.compile(
     rf"[\[(]?\s*(?:{SYMBOL}(?:[/·* ]{SYMBOL})*|%|°C?|dBm?|(?i:deg(?:rees?)?|a\.?\s?u\.?|arb\.?|"
@@ -58,19 +84,32 @@ class NotInFileError(DataError):
 def plain_name(name: str) -> str:
     """Return a name in small letters, without the unit behind it.
 
-    >>> plain_name("Time [s]")
-    'time'
+    >>> plain_name("Time [s]"), plain_name("Time / s")
+    ('time', 'time')
     """
+    match = UNIT_BEHIND_SIGN.search(name)
+    if match and UNIT.fullmatch(match[1].strip()):
+        name = name[: match.start()]
     return UNIT_IN_NAME.sub("", name).strip().lower()
 
 
-def unit_of(name: str) -> str:
-    """Return the unit in the last brackets of a name, if there is one.
+def is_name_of_time(name: str) -> bool:
+    """Return whether a name may stand for a time.
 
-    >>> unit_of("Voltage A [V]"), unit_of("power (µW)"), unit_of("sensor (left)")
-    ('V', 'µW', '')
+    >>> is_name_of_time("Time [s]"), is_name_of_time("elapsed_ms"), is_name_of_time("trigger")
+    (True, True, False)
     """
-    match = UNIT_IN_NAME.search(name)
+    plain = plain_name(name)
+    return plain in TIME_NAMES or SHORT_TIME_NAME.fullmatch(plain) is not None
+
+
+def unit_of(name: str) -> str:
+    """Return the unit in the last brackets of a name, or behind a slash or a comma.
+
+    >>> unit_of("Voltage A [V]"), unit_of("power (µW)"), unit_of("sensor (left)"), unit_of("I / mA")
+    ('V', 'µW', '', 'mA')
+    """
+    match = UNIT_IN_NAME.search(name) or UNIT_BEHIND_SIGN.search(name)
     text = match[1].strip() if match else ""
     return text if UNIT.fullmatch(text) else ""
 
@@ -82,7 +121,7 @@ def with_unit(name: str, unit: str) -> str:
     ('Voltage A [V]', 'power (µW)', 'operator')
     """
     is_unit = unit and UNIT.fullmatch(unit)
-    if not is_unit or UNIT_IN_NAME.search(name):
+    if not is_unit or UNIT_IN_NAME.search(name) or unit_of(name):
         return name
     return f"{name} [{unit.strip('[]() ')}]"
 
@@ -134,7 +173,7 @@ def find_requested(
     there is answered with what the file holds and the nearest name.
     """
     words = [requested] if requested in names else [word.strip() for word in requested.split(",")]
-    positions: list[int] = []
+    positions: dict[int, None] = {}  # in the order of the words, each once
     for word in words:
         matches = _find_word(names, word)
         if not matches:
@@ -142,8 +181,8 @@ def find_requested(
             raise NotInFileError(
                 f"{role}={word!r} is not in {path}; it holds {content}{_nearest(word, names)}."
             )
-        positions += [position for position in matches if position not in positions]
-    return positions
+        positions |= dict.fromkeys(matches)
+    return list(positions)
 
 
 def _find_word(names: Sequence[str], word: str) -> list[int]:
@@ -160,7 +199,22 @@ def _find_word(names: Sequence[str], word: str) -> list[int]:
         matches = [position for position, name in enumerate(names) if rule(name)]
         if matches:
             return matches
-    return []
+    return _find_in_one_group(names, word)
+
+
+def _find_in_one_group(names: Sequence[str], word: str) -> list[int]:
+    """Find a name or a pattern among names without their groups, such as run1/spectra.
+
+    Where it is in several groups, the user has to say which.
+    """
+    matches = []
+    groups = set()
+    for position, name in enumerate(names):
+        group, _, last = name.rpartition("/")
+        if group and fnmatchcase(last, word):
+            matches.append(position)
+            groups.add(group)
+    return matches if len(groups) == 1 else []
 
 
 def _nearest(word: str, names: Sequence[str]) -> str:

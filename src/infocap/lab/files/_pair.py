@@ -1,22 +1,20 @@
 """A recording from two files: inputs in the first, readouts in the second or in a folder."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..._files import ArrayFile
-from ..._validation import require_one_of
 from ...designs import design_fingerprint
 from ...errors import Check, DataError
 from ...recording import Recording
 from ._arrange import RowsOfFile, as_table, oriented_as_readouts, to_recording
-from ._folder import is_folder, rows_of_folder
-from ._foreign_file import FORMATS, open_file, rows_of
+from ._folder import is_folder, rows_of_readout_files
+from ._foreign_file import FORMATS, open_file, read_table_or_arrays, require_format, rows_of
 from ._options import ReadOptions
-from ._tables import Sheet
+from ._sheet import Sheet
 
 # Differences between numbers that both files hold which are due to the digits that were written.
 RELATIVE_TOLERANCE = 1e-6
@@ -26,13 +24,14 @@ ABSOLUTE_TOLERANCE = 1e-9
 def pair(file: ArrayFile | Sheet, readouts: Path, options: ReadOptions) -> Recording:
     """Read inputs from an open file and readouts from another, with what each tells beside them."""
     path = file.path
-    input_rows = rows_of(file, replace(options, axes=None, wants_readouts=False))
+    input_rows = rows_of(file, replace(options, axes=None, channels=None, wants_readouts=False))
     readout_rows = _read_readouts(readouts, input_rows, options)
     u = oriented_as_readouts(input_rows.u, readout_rows.x, readout_rows.axes)
     is_trace = options.steps is not None
     input_rows.u = as_table(path, "u", u, is_trace)
     readout_rows.x = as_table(readouts, "x", readout_rows.x, is_trace)
     if not is_trace:
+        _match_sample_numbers(input_rows, readout_rows)
         _cut_to_measured_rows(input_rows, readout_rows)
     _refuse_other_design(input_rows, readout_rows)
     _refuse_shifted(input_rows, readout_rows, "index")
@@ -43,17 +42,34 @@ def pair(file: ArrayFile | Sheet, readouts: Path, options: ReadOptions) -> Recor
 def _read_readouts(path: Path, input_rows: RowsOfFile, options: ReadOptions) -> RowsOfFile:
     """Read the readouts from a file or from a folder of files."""
     options = replace(options, wants_inputs=False)
-    if not is_folder(path):
-        return _read_file_of_readouts(path, options)
-    options_of_file = replace(options, axes=None, in_memory=True)
-    read_file = partial(_read_file_of_readouts, options=options_of_file)
-    return rows_of_folder(path, input_rows.columns_of_text, read_file)
-
-
-def _read_file_of_readouts(path: Path, options: ReadOptions) -> RowsOfFile:
-    require_one_of("readouts suffix", path.suffix.lower(), FORMATS)
-    with open_file(path) as file:
+    if is_folder(path):
+        texts = input_rows.columns_of_text
+        return rows_of_readout_files(path, texts, options, read_table_or_arrays)
+    require_format(path, FORMATS)
+    with open_file(path, options) as file:
         return rows_of(file, options)
+
+
+def _match_sample_numbers(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:
+    """Bring readouts into the order of the inputs where both files number their samples."""
+    for name, sent in input_rows.sample_numbers.items():
+        measured = readout_rows.sample_numbers.get(name)
+        if measured is None or np.array_equal(sent, measured):
+            continue
+        different = np.setxor1d(sent, measured)
+        if len(different):
+            raise DataError(
+                f"{name} {different[0]:g} is in only one of {input_rows.path} and "
+                f"{readout_rows.path}, and {len(different) - 1} more; give the inputs and the "
+                "readouts of the same samples."
+            )
+        place = np.argsort(measured)[np.searchsorted(np.sort(measured), sent)]
+        readout_rows.x = np.asarray(readout_rows.x[:])[place]
+        if readout_rows.time is not None:
+            readout_rows.time = readout_rows.time[place]
+        if readout_rows.index is not None:
+            readout_rows.index = readout_rows.index[place]
+        return
 
 
 def _cut_to_measured_rows(input_rows: RowsOfFile, readout_rows: RowsOfFile) -> None:

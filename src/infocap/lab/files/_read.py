@@ -11,23 +11,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..._files import ArrayFile
-from ..._validation import answers_unknown_parameters, require_boolean, require_one_of
+from ..._files import ArrayFile, readable_path
+from ..._validation import answers_unknown_parameters, require_boolean
 from ...errors import ParameterError
 from ...recording import Recording, fold_recording
 from ...samples import TraceSteps
 from ...typing import ArrayLike
 from ..experiment import SQLITE_MAGIC, read_store, recording_of_store
 from ._arrange import to_recording
-from ._folder import is_folder
-from ._foreign_file import FORMATS, open_file, rows_of
+from ._cells import MissingWords
+from ._folder import files_of, is_folder, rows_of_shots
+from ._foreign_file import FORMATS, open_file, read_table_or_arrays, require_format, rows_of
 from ._join import join
 from ._names import NotInFileError
 from ._options import ReadOptions
 from ._pair import pair
 from ._readers import find_reader, read_with, refuse_names, registered_suffixes
 from ._saved_recording import load_saved_recording
-from ._tables import Sheet
+from ._sheet import Sheet
 
 STORES = (".db", ".sqlite")
 
@@ -40,6 +41,9 @@ def read(
     u: str | None = None,
     x: str | None = None,
     axes: str | None = None,
+    channels: str | None = None,
+    sheet: str | None = None,
+    missing: str | Sequence[str] | None = None,
     rows_per_step: int | None = None,
     offset: int = 0,
     mask: ArrayLike | None = None,
@@ -48,9 +52,11 @@ def read(
     """Read a recording from a file, or from one of inputs and one of readouts.
 
     Formats: ``.nc`` (what `Recording.save` wrote comes back in full), ``.h5``, ``.hdf5``, ``.mat``,
-    ``.zarr``, ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, ``.lvm``, ``.asc``, and
-    the store of an acquisition, ``.db``. Arrays keep their type; text becomes float64. No pickle is
-    ever loaded. Readers of other formats can be added (see Notes).
+    ``.zarr``, ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, ``.lvm``, ``.asc``,
+    ``.tab``, ``.prn``, ``.json``, ``.itx``, with the extra ``files`` also ``.xlsx``, ``.xlsm``,
+    ``.parquet``, ``.feather`` and ``.tdms``; tables compressed as ``.gz``, ``.bz2``, ``.xz`` or
+    ``.zip``; and the store of an acquisition, ``.db``. Arrays keep their type; text becomes
+    float64. No pickle is ever loaded. Readers of other formats can be added (see Notes).
 
     Parameters
     ----------
@@ -58,7 +64,8 @@ def read(
         A file, or a list of files that together are one recording: their rows in the order given,
         or sorted by design index where no index comes twice. They must agree in inputs, channels
         and units. Of a list of two files the second may hold the readouts to the inputs in the
-        first.
+        first. A folder holds one file per sample, with inputs that are the same throughout each
+        file, or in its name.
     readouts
         A second file with the readouts, when the first holds only the inputs; or a folder with one
         file per sample, in the order of the numbers in their names, or as a column of names in the
@@ -67,11 +74,21 @@ def read(
         Names of the inputs and of the readouts in other people's files: a variable
         (``"run1/spectra"``, ``"data.u"``), or several, or columns of a table, with commas between
         or by a pattern (``"u*"``). Without them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and
-        ``x``, ``readouts``, ``outputs`` are looked for.
+        ``x``, ``readouts``, ``outputs`` are looked for. ``u="name:scan_{n}_{u}mT"`` takes the
+        input from the names of files, one per sample, and ``{n}`` as their number.
     axes
         What the axes of the readouts are, where they are not ``"samples,channels"``:
         ``"channels,samples"``, or ``"samples,averages,channels"``, of which the mean over the
         averages is taken.
+    channels
+        The column that says which channel a row is of, where a sample has a row for each channel:
+        ``"Frequency"`` of a spectrum, or ``"channel"`` of a table of shot, channel and value.
+    sheet
+        The sheet of a workbook; several, with commas between, are put side by side. Without it the
+        first that holds numbers is read.
+    missing
+        What stands for a missing value, with commas between, as ``"OVERFLOW,--,-999"``. Usual words
+        such as these are known, and said.
     rows_per_step, offset, mask
         Of a time-multiplexed trace: for how many rows each input is held, the rows before the first
         step, and the factors by which recorded inputs were multiplied within each step, as for
@@ -104,13 +121,13 @@ def read(
     A reader of another format is a function from a path to a `Recording`. A script adds it by one
     line::
 
-        infocap.lab.READERS[".tdms"] = read_tdms
+        infocap.lab.READERS[".sif"] = read_sif
 
     A package adds it for all who install it, by an entry point of the group ``infocap.readers``,
     whose name is the suffix; in its ``pyproject.toml``::
 
         [project.entry-points."infocap.readers"]
-        ".tdms" = "my_package:read_tdms"
+        ".sif" = "my_package:read_sif"
 
     Examples
     --------
@@ -125,6 +142,9 @@ def read(
         u=u,
         x=x,
         axes=axes,
+        channels=channels,
+        sheet=sheet,
+        missing=MissingWords.of(_words(missing)),
         in_memory=require_boolean("in_memory", in_memory),
         steps=TraceSteps.wanted(rows_per_step, offset, mask),
     )
@@ -138,13 +158,37 @@ def read(
             "give files that hold both, `infocap import` makes them."
         )
     paths = [Path(file) for file in path]
+    if _are_shots(paths, options):
+        rows = rows_of_shots(paths[0].parent, paths, options, read_table_or_arrays)
+        return to_recording(rows, options.steps)
     if len(paths) == 2:
         return _read_two(paths[0], paths[1], options)
     return join(paths, [_read_one(file, options) for file in paths])
 
 
+def _are_shots(paths: list[Path], options: ReadOptions) -> bool:
+    """Return whether each file of a list is one sample.
+
+    Of two files the second may be a long table of readouts, whose channels are named.
+    """
+    if any(map(is_folder, paths)):
+        return False
+    if options.inputs_in_names:
+        return len(paths) > 1
+    return len(paths) > 2 and options.channels is not None
+
+
+def _words(missing: str | Sequence[str] | None) -> Sequence[str]:
+    if missing is None:
+        return ()
+    return missing.split(",") if isinstance(missing, str) else missing
+
+
 def _read_one(path: Path, options: ReadOptions) -> Recording:
-    """Read a file that holds inputs and readouts."""
+    """Read a file that holds inputs and readouts, or a folder with a file for each sample."""
+    if is_folder(path) and path.suffix.lower() not in FORMATS:
+        rows = rows_of_shots(path, files_of(path), options, read_table_or_arrays)
+        return to_recording(rows, options.steps)
     recording = _read_self_describing(path, options)
     if recording is not None:
         return recording
@@ -153,22 +197,26 @@ def _read_one(path: Path, options: ReadOptions) -> Recording:
             f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
             "read('inputs.npy', 'readouts.npy')."
         )
-    with open_file(path) as file:
+    with open_file(path, options) as file:
         return _recording_of(file, options)
 
 
 def _read_pair(path: Path, readouts: Path, options: ReadOptions) -> Recording:
     """Read inputs from one file and readouts from another, or from a folder."""
-    require_one_of("path suffix", path.suffix.lower(), FORMATS)
-    with open_file(path) as file:
+    require_format(path, FORMATS)
+    with open_file(path, options) as file:
         return pair(file, readouts, options)
 
 
 def _read_two(path: Path, other: Path, options: ReadOptions) -> Recording:
     """Read two files that both hold inputs and readouts, or one of inputs and one of readouts."""
+    if is_folder(path) and not is_folder(other):
+        raise ParameterError(
+            f"{path} is a folder; give the table of inputs first, then the folder of readouts."
+        )
     recording = _read_self_describing(path, options)
     if recording is None:
-        with open_file(path) as file:
+        with open_file(path, options) as file:
             if not is_folder(other):
                 with suppress(NotInFileError):
                     recording = _recording_of(file, options)
@@ -179,6 +227,8 @@ def _read_two(path: Path, other: Path, options: ReadOptions) -> Recording:
 
 def _read_self_describing(path: Path, options: ReadOptions) -> Recording | None:
     """Read a store, or a file of an added reader; return None for a file that `open_file` opens."""
+    if path.exists() and not path.is_dir() and not path.is_file():
+        readable_path(path)  # refuses pipes and devices
     suffix = path.suffix.lower()
     reader = find_reader(suffix, (*FORMATS, *STORES))
     if reader is not None:
@@ -187,7 +237,7 @@ def _read_self_describing(path: Path, options: ReadOptions) -> Recording | None:
     if suffix in FORMATS and not is_store:
         return None
     if not is_store:
-        require_one_of("path suffix", suffix, (*FORMATS, *STORES, *registered_suffixes()))
+        require_format(path, (*FORMATS, *STORES, *registered_suffixes()))
     recording = recording_of_store(read_store(path), path)
     refuse_names(path, recording, options)
     return _folded(recording, options)

@@ -1,4 +1,4 @@
-"""Text tables of any make, as a `Sheet` of named columns.
+"""Text tables of any make, and sheets of a spreadsheet, as a `Sheet` of named columns.
 
 How a table is laid out is found from its lines, in this order:
 
@@ -9,47 +9,56 @@ How a table is laid out is found from its lines, in this order:
 5. how its numbers are written: decimal sign and thousands separator (`_find_number_style`).
 
 Then pandas reads the numbers: a long table without mistakes at once, any other cell by cell, so
-that a cell that is wrong can be named with its line.
+that a cell that is wrong can be named with its line. A sheet of a spreadsheet is a grid of cells
+already, and goes the same way from step 3 on.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..._files import as_data_error, read_text
+from ..._files import as_data_error
 from ..._formatting import one_line
 from ...errors import Check, DataError
-from ...typing import Floats
+from ._cells import (
+    GROUPED_NUMBER,
+    PLAIN_NUMBER,
+    Column,
+    MissingWords,
+    NumberStyle,
+    looks_like_number,
+    looks_like_quantity,
+    number_of_quantity,
+    read_cells,
+)
 from ._names import UNIT, with_unit
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ._options import ReadOptions
+from ._sheet import Sheet, check_missing_words
 
 COMMENT_SIGNS = ("#", "%")
-MISSING_CELLS = ("", "nan", "na", "n/a", "null", "none", "#n/a")
-# The kinds of NumPy types of columns in which all cells are numbers, real or complex.
-PARSED_KINDS = "fc"
 # Characters of a comment that may hold names; Python's csv module takes no cells above 131,072.
 MAX_COMMENT_LENGTH = 100_000
 # Lines that are looked at to find the separator and the columns of numbers; more of them tell the
 # same.
 N_SAMPLED_LINES = 50
+# Cells that are looked at to find the separator: a table may have 50,000 columns.
+MAX_SAMPLED_CELLS = 20_000
 # Characters from which on pandas may read a table at once; a shorter table takes less than 0.1 s
 # cell by cell.
 MIN_LENGTH_READ_AT_ONCE = 100_000
+# Columns up to which pandas does so: it takes 0.1 ms for each, however few rows there are.
+MAX_COLUMNS_READ_AT_ONCE = 1000
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Bytes at the start of a file in which a zero byte tells that it is no text.
 N_BYTES_CHECKED = 4096
@@ -57,36 +66,11 @@ SEPARATORS = ("\t", ";", ",")  # rarer ones in numbers and names first; white sp
 SEPARATOR_NAMES = {None: "white space", "\t": "tabs"}
 # White space between two names, but not between a name and the unit in brackets behind it.
 BETWEEN_NAMES = re.compile(r"\s+(?![\[(][^\d+.-])")
+# Lines above the numbers among which the names are: name, unit and comment, as Origin writes them.
+MAX_HEADER_LINES = 4
 
-# What a number looks like, to find where numbers are; pandas reads them. {0} is the decimal sign,
-# {1} the separator of thousands; groups are of three digits, as in 1,234.5.
-PLAIN_NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
-GROUPED_NUMBER = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
-COMPLEX_NUMBER = rf"\(?{PLAIN_NUMBER}{PLAIN_NUMBER}[ij]\)?"
-NUMBER_WORDS = "[+-]?nan|[+-]?inf(?:inity)?|na|n/a"
-NUMBER = re.compile(
-    f"{PLAIN_NUMBER}|{GROUPED_NUMBER}|{COMPLEX_NUMBER}|{NUMBER_WORDS}".format("[.,]", "[., ']"),
-    re.IGNORECASE,
-)
 NOT_IN_PLAIN_NUMBERS = re.compile(r"[^\d., '+eE-]")
 UP_TO_THREE_DIGITS = r"[+-]?\d{1,3}"
-# A day that is written before its month, as in 31.01.2026.
-DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d"
-
-
-@dataclass(frozen=True)
-class NumberStyle:
-    """How the numbers of a table are written."""
-
-    decimal: str = "."
-    thousands: str = ""
-    doubt: str = ""  # what else they could mean, as a sentence for the user
-
-    def __str__(self) -> str:
-        decimal = ", decimal comma" if self.decimal == "," else ""
-        thousands = f", {self.thousands!r} between thousands" if self.thousands else ""
-        return decimal + thousands
-
 
 # The usual styles first.
 NUMBER_STYLES = (
@@ -100,213 +84,74 @@ NUMBER_STYLES = (
 )
 
 
-@dataclass
-class Sheet:
-    """The columns of a table, and how they were found.
-
-    Parameters
-    ----------
-    path
-        The file, for messages.
-    labels
-        The names of the columns, with their units where the table tells them.
-    columns
-        The cells of each column, by the numbers of their lines: numbers, or text where a cell is no
-        number.
-    has_names
-        Whether the table names its columns; without names they are numbered from 1.
-    decimal
-        The decimal sign of its numbers.
-    comments
-        The lines of comments.
-    layout
-        How the table is laid out, in words.
-    checks
-        What is in doubt about it.
-    """
-
-    path: Path
-    labels: list[str]
-    columns: list[pd.Series[Any]]
-    has_names: bool
-    decimal: str
-    comments: list[str]
-    layout: str
-    checks: tuple[Check, ...] = ()
-
-    def data_in_comment(self, start: str) -> dict[str, Any]:
-        """Return the JSON data in the comment that starts so; empty without such a comment."""
-        for line in self.comments:
-            if line.startswith(start):
-                break
-        else:
-            return {}
-        try:
-            return dict(json.loads(line.removeprefix(start)))
-        except (TypeError, ValueError, RecursionError) as problem:
-            raise DataError(
-                f"{self.path} starts with {start!r} and then something damaged ({problem}); "
-                "without that line the table can still be read."
-            ) from None
-
-    def is_empty(self, column: int) -> bool:
-        """Return whether no cell of a column is filled."""
-        return bool(self.columns[column].isna().all())
-
-    def is_text(self, column: int) -> bool:
-        """Return whether fewer than half of the cells are numbers; else the rest are mistakes."""
-        if self.columns[column].dtype.kind in PARSED_KINDS:
-            return False
-        n_cells = len(self.columns[column].dropna())
-        return n_cells > 0 and 2 * len(self._cells_of_text(column)) > n_cells
-
-    def counts_rows(self, column: int) -> bool:
-        """Return whether a column counts the rows, 0, 1, 2, ...."""
-        if self.is_text(column):
-            return False
-        steps = self.columns[column].diff()[1:]
-        return bool((steps == 1).all())
-
-    def numbers(self, columns: Sequence[int], real: str = "") -> np.ndarray:
-        """Return columns of numbers side by side; a cell that is no number is named.
-
-        `real` says what the columns are, where complex numbers cannot be.
-        """
-        for column in columns:
-            for line, cell in self._cells_of_text(column).items():
-                raise DataError(
-                    f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}; "
-                    "give numbers only, or nothing, or name columns without it (--u, --x)."
-                )
-        values = np.column_stack([self.columns[column] for column in columns])
-        if real and values.dtype.kind == "c":
-            raise DataError(f"{self.path} has complex numbers among its {real}; give real ones.")
-        return values
-
-    def seconds(self, column: int, date_column: int | None = None) -> Floats | None:
-        """Return times in seconds, dates since 1970; None where a cell is neither.
-
-        `date_column` holds the day, where the column holds only the time of day.
-        """
-        cells = self.columns[column]
-        if not self.is_text(column):
-            return np.asarray(cells) if cells.dtype.kind == "f" else None
-        if date_column is not None:
-            cells = self.columns[date_column].astype(str) + " " + cells
-        return _seconds_since_1970(cells.str.replace(",", "."))
-
-    def describe(self, column: int) -> str:
-        """Say what a column holds: its range, or the first of its cells that is no number."""
-        for line, cell in self._cells_of_text(column).items():
-            kind = "text such as" if self.is_text(column) else "numbers, and"
-            return f"{kind} {cell!r:.40} in line {line}"
-        cells = self.columns[column].dropna()
-        if not len(cells):
-            return "empty"
-        if cells.dtype.kind != "f":
-            return "complex numbers"
-        return f"{cells.min():.6g} to {cells.max():.6g}"
-
-    def transposed(self) -> Sheet:
-        """Exchange rows and columns; columns of words become the names and their units."""
-        import pandas as pd
-
-        text = [k for k in range(len(self.columns)) if self.is_text(k)]
-        numeric = [k for k in range(len(self.columns)) if k not in text]
-        rows = self.numbers(numeric)
-        labels = []
-        for row in range(len(rows)):
-            words = [str(self.columns[k].iloc[row]) for k in text]
-            if not words:
-                labels.append(str(row + 1))
-            else:
-                unit = words[1] if len(words) > 1 else ""
-                labels.append(with_unit(words[0], unit))
-        return replace(
-            self,
-            labels=labels,
-            columns=[pd.Series(row) for row in rows],
-            has_names=bool(text),
-            layout=f"{self.layout}, one line per channel",
-        )
-
-    def _cells_of_text(self, column: int) -> pd.Series[Any]:
-        """Return the cells that are neither numbers nor empty."""
-        import pandas as pd
-
-        cells = self.columns[column].dropna()
-        if cells.dtype.kind in PARSED_KINDS:
-            return cells[:0]
-        numbers = pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce")
-        return cells[numbers.isna()]
-
-
-def _seconds_since_1970(cells: pd.Series[Any]) -> Floats | None:
-    """Read dates in ISO 8601, or all of them as the first one is written; None where that fails."""
-    import pandas as pd
-
-    filled = cells.dropna()
-    if not filled.str.contains(r"\d").all():
-        return None  # pandas takes "now" for a date
-    is_day_first = bool(filled.str.match(DAY_FIRST).all())
-    for form, day_first in (("ISO8601", False), (None, is_day_first)):
-        with warnings.catch_warnings(action="ignore"):
-            dates = pd.to_datetime(
-                cells, utc=True, errors="coerce", format=form, dayfirst=day_first
-            )
-        if dates.notna().sum() == len(filled):
-            since_1970 = dates - pd.Timestamp(0, tz="UTC")
-            return np.asarray(since_1970.dt.total_seconds(), dtype=float)
-    return None
-
-
-def load_sheet(path: Path) -> Sheet:
+def load_text(path: Path, data: bytes, options: ReadOptions) -> Sheet:
     """Read a table of text."""
-    text = _decode(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    missing = options.missing
+    text = _decode(path, data).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     lines = text.split("\n")
     separator = _find_separator(lines)
 
-    columns: list[pd.Series[Any]] = []
+    columns: list[Column] = []
     style = NumberStyle()
     if len(text) > MIN_LENGTH_READ_AT_ONCE:
         # What fails here fails again below, where the line that is wrong is found.
         with suppress(DataError, ValueError):
             records = _split(path, lines[: 2 * N_SAMPLED_LINES], separator)
             layout = _find_layout(path, records, separator)
-            columns = _read_at_once(lines, layout, separator)
+            _, style = _read_cell_by_cell(path, layout, missing)
+            columns = _read_at_once(lines, layout, separator, style, missing)
+            rows = layout.rows[0].line + np.arange(len(columns[0].cells) if columns else 0)
     if not columns:
         records = _split(path, lines, separator)
         layout = _find_layout(path, records, separator)
-        columns, style = _read_cells(path, layout)
+        columns, style = _read_cell_by_cell(path, layout, missing)
+        rows = np.array([record.line for record in layout.rows])
+    separator_name = SEPARATOR_NAMES.get(separator, repr(separator))
+    sheet = _named_sheet(path, layout, columns, style)
+    sheet.lines = rows
+    sheet.comments = [line for line in lines if line.startswith(COMMENT_SIGNS)]
+    sheet.layout = f"text separated by {separator_name}{style}, {sheet.layout}"
+    return sheet
 
-    labels = layout.labels or [str(k + 1) for k in range(len(columns))]
-    while len(columns) > 1 and columns[-1].isna().all():
-        has_name = layout.labels and labels[-1]
+
+def sheet_of_grid(path: Path, grid: Sequence[Sequence[str]], missing: MissingWords) -> Sheet:
+    """Read a table from a grid of cells as text, such as a sheet of a spreadsheet."""
+    records = []
+    for number, cells in enumerate(grid, start=1):
+        if any(cells):
+            is_comment = cells[0].startswith(COMMENT_SIGNS)
+            records.append(Record(number, list(cells), is_comment))
+    layout = _find_layout(path, records, separator="")
+    columns, style = _read_cell_by_cell(path, layout, missing)
+    sheet = _named_sheet(path, layout, columns, style)
+    sheet.lines = np.array([record.line for record in layout.rows])
+    sheet.comments = [record.cells[0] for record in records if record.is_comment]
+    return sheet
+
+
+def _named_sheet(path: Path, layout: Layout, columns: list[Column], style: NumberStyle) -> Sheet:
+    """Return the columns with their names, without those that only a separator at the end makes."""
+    while len(columns) > 1 and columns[-1].is_empty:
+        has_name = layout.labels and columns[-1].label
         if has_name:
             break
-        del columns[-1], labels[-1]  # every line ended in a separator
-    separator_name = SEPARATOR_NAMES.get(separator, repr(separator))
+        del columns[-1]
+    checks = [Check(style.doubt)] if style.doubt else []
     return Sheet(
         path=path,
-        labels=labels,
         columns=columns,
+        lines=np.arange(0),
         has_names=bool(layout.labels),
-        decimal=style.decimal,
-        comments=[line for line in lines if line.startswith(COMMENT_SIGNS)],
-        layout=(
-            f"text separated by {separator_name}{style}, {layout.heading}, "
-            f"numbers from line {layout.rows[0].line} on"
-        ),
-        checks=(Check(style.doubt),) if style.doubt else (),
+        layout=f"{layout.heading}, numbers from line {layout.rows[0].line} on",
+        checks=(*checks, *check_missing_words(path, columns)),
     )
 
 
 # Lines and cells
 
 
-def _decode(path: Path) -> str:
+def _decode(path: Path, data: bytes) -> str:
     """Return the text of a file in UTF-16, UTF-8 or, which never fails, Latin-1."""
-    data = read_text(path)
     if data.startswith(UTF16_MARKS):
         with as_data_error(path, "text in UTF-16"):
             return data.decode("utf-16")
@@ -328,9 +173,11 @@ def _find_separator(lines: list[str]) -> str | None:
         n_numbers = 0
         for cells in _cells_of(sample, separator):
             for cell in cells:
+                if n_cells >= MAX_SAMPLED_CELLS:
+                    break
                 if cell.strip():
                     n_cells += 1
-                    n_numbers += _looks_like_number(cell)
+                    n_numbers += looks_like_number(cell) or looks_like_quantity(cell)
         return n_numbers / max(n_cells, 1)
 
     text = "\n".join(sample)
@@ -342,10 +189,6 @@ def _cells_of(lines: list[str], separator: str | None) -> Any:
     if separator is None:
         return [line.split() for line in lines]
     return csv.reader(lines, delimiter=separator)
-
-
-def _looks_like_number(cell: str) -> bool:
-    return NUMBER.fullmatch(cell.strip()) is not None
 
 
 @dataclass(frozen=True)
@@ -403,6 +246,13 @@ class Layout:
     rows: list[Record]
     labels: list[str]  # empty where the columns have no names
     heading: str  # where the names stand, in words
+    numeric: list[int]  # columns of numbers
+
+    def label(self, position: int) -> str:
+        """Return the name of a column; without names it is its number, counted from 1."""
+        if not self.labels:
+            return str(position + 1)
+        return self.labels[position] if position < len(self.labels) else ""
 
 
 @dataclass(frozen=True)
@@ -411,6 +261,7 @@ class RowShape:
 
     n_cells: int
     numeric: list[int]  # columns in which at least half of the filled cells are numbers
+    quantities: list[int]  # columns in which they are numbers with a unit
 
     @classmethod
     def of(cls, rows: list[list[str]]) -> RowShape:
@@ -418,18 +269,32 @@ class RowShape:
         n_cells = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
         columns = zip(*(row for row in rows if len(row) == n_cells), strict=True)
         numeric = []
+        quantities = []
         for k, column in enumerate(columns):
             filled = [cell for cell in column if cell]
-            if filled and 2 * sum(map(_looks_like_number, filled)) >= len(filled):
+            if filled and 2 * sum(map(looks_like_number, filled)) >= len(filled):
                 numeric.append(k)
-        return cls(n_cells, numeric)
+            elif filled and 2 * sum(map(looks_like_quantity, filled)) >= len(filled):
+                quantities.append(k)
+        return cls(n_cells, numeric, quantities)
 
     def are_numbers(self, record: Record) -> list[bool]:
         """Return which of the filled cells in columns of numbers are numbers."""
         if len(record.cells) < self.n_cells:
             return []
-        cells = [record.cells[k] for k in self.numeric]
-        return [_looks_like_number(cell) for cell in cells if cell]
+        found = []
+        for columns, looks_right in (
+            (self.numeric, looks_like_number),
+            (self.quantities, looks_like_quantity),
+        ):
+            found += [looks_right(record.cells[k]) for k in columns if record.cells[k]]
+        return found
+
+    def are_units(self, record: Record) -> bool:
+        """Return whether most of the cells above columns of numbers are units."""
+        cells = [record.cells[k] for k in self.numeric if k < len(record.cells)]
+        n_units = sum(UNIT.fullmatch(cell) is not None for cell in cells)
+        return 2 * n_units > len(cells)
 
 
 def _find_layout(path: Path, records: list[Record], separator: str | None) -> Layout:
@@ -452,18 +317,23 @@ def _find_layout(path: Path, records: list[Record], separator: str | None) -> La
         and not any(shape.are_numbers(heads[-1]))
     )
     if not has_names:
-        return Layout(rows, [], "no names of columns")
-    return _named_layout(path, heads[-2:], rows, shape)
+        return Layout(rows, [], "no names of columns", shape.numeric)
+    return _named_layout(path, heads[-MAX_HEADER_LINES:], rows, shape)
 
 
 def _first_row_of_numbers(path: Path, records: list[Record], shape: RowShape) -> int:
     """Return the position of the first row of numbers; refuse a file that has none."""
     start = None
+    half_numbers = None  # the first row of which half are numbers, where each row has a mistake
     for k, record in enumerate(records):
         are_numbers = [] if record.is_comment else shape.are_numbers(record)
         if are_numbers and all(are_numbers):
             start = k
             break
+        if half_numbers is None and are_numbers and 2 * sum(are_numbers) >= len(are_numbers):
+            half_numbers = k
+    if start is None:
+        start = half_numbers
     if start is None:
         only_names = len(records) == 1 and shape.n_cells > 1
         content = f", only the names of {shape.n_cells} columns" if only_names else ""
@@ -477,15 +347,21 @@ def _first_row_of_numbers(path: Path, records: list[Record], shape: RowShape) ->
 
 
 def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: RowShape) -> Layout:
-    """Take the names from the last line above the numbers, or from above the line of units."""
+    """Take the names from above the line of units, or from the last line above the numbers.
+
+    Below the units there may be a line of comments, as Origin writes it. Without units, a line in
+    which names are repeated or missing is one of comments where all names in the line above differ.
+    """
     names = heads[-1]
     units: list[str] = []
-    if len(heads) == 2 and len(heads[0].cells) >= shape.n_cells:
-        cells = [names.cells[k] for k in shape.numeric if k < len(names.cells)]
-        n_units = sum(UNIT.fullmatch(cell) is not None for cell in cells)
-        if 2 * n_units > len(cells):
-            units = names.cells
-            names = heads[0]
+    for above, below in reversed(list(pairwise(heads))):
+        if len(above.cells) >= shape.n_cells and shape.are_units(below):
+            names = above
+            units = below.cells
+            break
+        is_next = below is heads[-1] and below.line == above.line + 1
+        if is_next and _are_all_different(above, shape) and not _are_all_different(below, shape):
+            names = above
     if len(names.cells) < shape.n_cells:
         raise DataError(
             f"{path} has {shape.n_cells} cells in line {rows[0].line} and {len(names.cells)} in "
@@ -493,19 +369,40 @@ def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: Ro
         )
     pairs = zip_longest(names.cells, units[: len(names.cells)], fillvalue="")
     labels = [with_unit(one_line(name), unit) for name, unit in pairs]
-    below = " and units below them" if units else ""
-    return Layout(rows, labels, f"names in line {names.line}{below}")
+    below_names = " and units below them" if units else ""
+    return Layout(rows, labels, f"names in line {names.line}{below_names}", shape.numeric)
+
+
+def _are_all_different(record: Record, shape: RowShape) -> bool:
+    """Return whether all cells of a row of names are filled and different."""
+    names = record.cells[: shape.n_cells]
+    return len(names) == shape.n_cells and all(names) and len(set(names)) == len(names)
 
 
 # Numbers
 
 
-def _read_at_once(lines: list[str], layout: Layout, separator: str | None) -> list[pd.Series[Any]]:
+def _read_at_once(
+    lines: list[str],
+    layout: Layout,
+    separator: str | None,
+    style: NumberStyle,
+    missing: MissingWords,
+) -> list[Column]:
     """Let pandas read a long table of numbers; return nothing where a cell is in doubt."""
     import pandas as pd
 
     first_line = layout.rows[0].line
     n_columns = len(layout.rows[0].cells)
+    if len(layout.labels) not in (0, n_columns) or n_columns > MAX_COLUMNS_READ_AT_ONCE:
+        return []
+    if style.thousands or style.doubt:
+        return []
+    numeric = set(layout.numeric)
+    text = [k for k in range(n_columns) if k not in numeric]
+    dtype: Any = float
+    if text:
+        dtype = {k: float if k in numeric else str for k in range(n_columns)}
     # Versions of pandas before 3.1 lose the last digit without this option; later ones warn where
     # it is given.
     is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
@@ -514,40 +411,74 @@ def _read_at_once(lines: list[str], layout: Layout, separator: str | None) -> li
         io.BytesIO("\n".join(lines[first_line - 1 :]).encode()),
         sep=separator or r"\s+",
         header=None,
-        dtype=float,
+        dtype=dtype,
         keep_default_na=False,
         na_values=["", "nan", "NaN"],
         skip_blank_lines=False,
+        decimal=style.decimal,
         **options,
     )
     # A line that is too short, or empty, ends in a missing value; one that is too long is an error
-    # of pandas.
-    is_ragged = table.shape[1] != n_columns or table.iloc[:, -1].isna().any()
-    if is_ragged or len(layout.labels) not in (0, n_columns):
+    # of pandas. A cell between quotes that goes over lines makes fewer rows.
+    is_ragged = table.shape[1] != n_columns or (not text and table.iloc[:, -1].isna().any())
+    if is_ragged or len(table) != len(lines) - first_line + 1:
         return []
-    table.index = table.index + first_line
-    return [table[k] for k in table]
+    if text and table[layout.numeric].isna().any(axis=None):
+        return []
+    values = table.to_numpy(float) if not text else None
+    columns = []
+    for k in range(n_columns):
+        label = layout.label(k)
+        if values is not None:
+            columns.append(Column(label, missing.blank(values[:, k])))
+        elif k in numeric:
+            columns.append(Column(label, missing.blank(table[k].to_numpy(float))))
+        else:
+            column = _read_repeated_cells(label, table[k], style, missing)
+            if any(map(looks_like_number, set(column.cells[column.words]))):
+                return []  # perhaps in another style
+            columns.append(column)
+    return columns
 
 
-def _read_cells(path: Path, layout: Layout) -> tuple[list[pd.Series[Any]], NumberStyle]:
+def _read_repeated_cells(
+    label: str, cells: Any, style: NumberStyle, missing: MissingWords
+) -> Column:
+    """Read each different cell of a column once; columns of words repeat a few."""
+    codes, different = cells.fillna("").factorize()
+    if 2 * len(different) > len(codes):
+        return read_cells(label, cells.fillna(""), style, missing)
+    column = read_cells(label, different, style, missing)
+    counts = np.bincount(codes, minlength=len(different))
+    times = dict(zip(different, counts.tolist(), strict=True))
+    return Column(
+        column.label,
+        column.cells[codes],
+        np.flatnonzero(np.isin(codes, column.words)),
+        Counter({word: times.get(word, 1) for word in column.missing}),
+    )
+
+
+def _read_cell_by_cell(
+    path: Path, layout: Layout, missing: MissingWords
+) -> tuple[list[Column], NumberStyle]:
     """Read a table cell by cell, in the style of its numbers."""
-    cells = _table_of_cells(path, layout)
+    grid = _columns_of_cells(path, layout)
     style = NumberStyle()
-    columns = [_parse(cells[k], style) for k in cells]
+    columns = [read_cells(layout.label(k), cells, style, missing) for k, cells in enumerate(grid)]
     unread: set[str] = set()
     for column in columns:
-        if column.dtype.kind not in PARSED_KINDS:
-            unread.update(column.dropna().unique())
-    if any(map(_looks_like_number, unread)):
-        style = _find_number_style(path, cells)
-        columns = [_parse(cells[k], style) for k in cells]
+        unread.update(column.cells[column.words])
+    if any(map(looks_like_number, unread)) or any(map(looks_like_quantity, unread)):
+        style = _find_number_style(path, grid)
+        columns = [
+            read_cells(layout.label(k), cells, style, missing) for k, cells in enumerate(grid)
+        ]
     return columns, style
 
 
-def _table_of_cells(path: Path, layout: Layout) -> pd.DataFrame:
-    """Return all cells as text, by line; a line of another length is named."""
-    import pandas as pd
-
+def _columns_of_cells(path: Path, layout: Layout) -> list[list[str]]:
+    """Return the cells of each column as text; a line of another length is named."""
     first = layout.rows[0]
     width = len(first.cells)
     for row in layout.rows:
@@ -556,19 +487,20 @@ def _table_of_cells(path: Path, layout: Layout) -> pd.DataFrame:
                 f"{path} has {len(row.cells)} cells in line {row.line} and {width} in line "
                 f"{first.line}; repair the line that is wrong."
             )
-    lines = [row.line for row in layout.rows]
-    cells = pd.DataFrame([row.cells for row in layout.rows], lines, dtype=object)
-    all_columns = range(max(width, len(layout.labels)))
-    return cells.reindex(columns=all_columns, fill_value="").fillna("")
+    n_columns = max(width, len(layout.labels))
+    columns = list(zip_longest(*(row.cells for row in layout.rows), fillvalue=""))
+    columns += [("",) * len(layout.rows)] * (n_columns - len(columns))
+    return [list(column) for column in columns]
 
 
-def _find_number_style(path: Path, cells: pd.DataFrame) -> NumberStyle:
+def _find_number_style(path: Path, grid: list[list[str]]) -> NumberStyle:
     """Find the first style in which all numbers can be read, and what remains in doubt."""
     numbers = set()
-    for k in cells:
-        for cell in cells[k].unique():
-            if _looks_like_number(cell) and not NOT_IN_PLAIN_NUMBERS.search(cell.strip()):
-                numbers.add(cell.strip())
+    for cells in grid:
+        for cell in set(cells):
+            number = number_of_quantity(cell.strip())
+            if looks_like_number(number) and not NOT_IN_PLAIN_NUMBERS.search(number):
+                numbers.add(number)
     fitting = [style for style in NUMBER_STYLES if _fits(style, numbers)]
     if not fitting:
         return NumberStyle()
@@ -577,9 +509,9 @@ def _find_number_style(path: Path, cells: pd.DataFrame) -> NumberStyle:
         return fitting[0]
     # Every comma stands before three digits: 1,234 is either a number near 1 or one above a
     # thousand. It is the latter if the same column holds numbers below a thousand without a comma.
-    for k in cells:
-        has_comma = cells[k].str.contains(",").any()
-        if has_comma and cells[k].str.fullmatch(UP_TO_THREE_DIGITS).any():
+    for cells in grid:
+        has_comma = any("," in cell for cell in cells)
+        if has_comma and any(re.fullmatch(UP_TO_THREE_DIGITS, cell) for cell in cells):
             return may_be_thousands
     doubt = (
         f"commas in {path.name} were taken for decimal signs, though all of them stand before "
@@ -595,30 +527,3 @@ def _fits(style: NumberStyle, numbers: set[str]) -> bool:
         pattern = f"{pattern}|{GROUPED_NUMBER}"
     compiled = re.compile(pattern.format(re.escape(style.decimal), re.escape(style.thousands)))
     return all(map(compiled.fullmatch, numbers))
-
-
-def _parse(cells: pd.Series[Any], style: NumberStyle) -> pd.Series[Any]:
-    """Return a column as real or complex numbers where all its cells are numbers."""
-    import pandas as pd
-
-    plain = cells
-    if style.thousands:
-        between_groups = rf"(?<=\d){re.escape(style.thousands)}(?=\d{{3}}(?!\d))"
-        plain = plain.str.replace(between_groups, "", regex=True)
-    if style.decimal != ".":
-        plain = plain.str.replace(style.decimal, ".")
-    numbers = pd.to_numeric(plain, errors="coerce")
-    if numbers.notna().all():
-        return plain.astype(float)  # with the last digit, which older versions of pandas lose
-
-    words = cells.str.split().str.join(" ")
-    is_missing = numbers.isna() & words.str.lower().isin(MISSING_CELLS)
-    filled = plain.mask(is_missing, "nan")
-    if (numbers.notna() | is_missing).all():
-        return filled.astype(float)
-    with suppress(ValueError):  # not complex numbers, which pandas does not read
-        values = filled.str.replace("i$", "j", regex=True).map(complex).astype(complex)
-        if values.to_numpy().imag.any():
-            return values
-        return values.map(lambda value: value.real)
-    return words.mask(is_missing)
