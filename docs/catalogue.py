@@ -76,6 +76,7 @@ SECTIONS = {
         "workflow/_estimate.py",
         "workflow/_from_recording.py",
     ),
+    "The law of the recorded inputs": ("diagnostics/_recorded_law.py",),
     "Sequences": (
         "diagnostics/_sequences.py",
         "estimators/_sequence.py",

@@ -680,7 +680,9 @@ def test_functions_that_are_the_same_on_the_samples_do_no_harm(n):
     basis = infocap.delayed_basis("bernoulli", max_delay={1: 3, 2: 3, 3: 3})
     u = np.tile(infocap.draw(basis, 10, seed=1, design="random"), (n // 10, 1))
     x = u + 0.01 * np.random.default_rng(0).standard_normal((n, 2))
-    assert np.isfinite(infocap.estimate(u, x, basis).total)
+    evidence = infocap.estimators.gather_evidence(u, x, basis)
+    # These inputs repeat, so `estimate` gives no numbers; the method itself must not fail.
+    assert np.isfinite(infocap.estimators.METHODS["control-variate"](evidence).total)
 
 
 def test_slow_time_counts_what_drifts():

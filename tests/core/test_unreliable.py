@@ -46,8 +46,14 @@ def in_one_line(text):
     ],
 )
 def test_an_unreliable_total_has_two_digits_at_most_and_none_below_its_error(value, error, text):
-    result = replace(unreliable_result(REASON), total=value, total_standard_error=error)
+    result = replace(unreliable_result(REASON), total=value, total_standard_error=error, rank=200)
     assert result.qualified_total == f"about {text} (unreliable: {REASON})"
+
+
+def test_a_total_whose_error_exceeds_what_is_possible_is_not_shown():
+    result = replace(unreliable_result(REASON), total=2.0, total_standard_error=3e11, rank=10)
+    assert result.qualified_total == f"that cannot be told ({REASON})"
+    assert "3" not in repr(result).splitlines()[0].partition(" of at most")[0]
 
 
 def test_a_result_without_warnings_is_reliable():

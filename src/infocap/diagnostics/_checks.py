@@ -130,6 +130,9 @@ OF_CHANNELS: tuple[DataCheck, ...] = (
     principal_components,
     clocks,
 )
+# Those that compare inputs with a declared law, or readouts with inputs of other rows, which any
+# input tells of where inputs depend on each other.
+OF_DECLARED_LAW: tuple[DataCheck, ...] = (inputs_off, inputs_of_other_rows, dependent_inputs)
 # Rows that some of them need in an excerpt.
 MIN_ROWS: dict[DataCheck, int] = {
     without_effect: 64,
@@ -160,11 +163,18 @@ OF_OVERVIEW: tuple[DataCheck, ...] = (
 )
 
 
-def data_checks(of_sequences: bool) -> dict[str, DataCheck]:
-    """Return what is looked for in the data of devices with or without memory."""
+def data_checks(of_sequences: bool, law: str = "declared") -> dict[str, DataCheck]:
+    """Return what is looked for in the data of devices with or without memory.
+
+    Under the law of the recorded inputs these need not follow a declared law.
+    """
     if of_sequences:
-        return {name: check for name, check in DATA.items() if check in WITH_MEMORY}
-    return {name: check for name, check in DATA.items() if check not in ONLY_WITH_MEMORY}
+        chosen = {name: check for name, check in DATA.items() if check in WITH_MEMORY}
+    else:
+        chosen = {name: check for name, check in DATA.items() if check not in ONLY_WITH_MEMORY}
+    if law == "declared":
+        return chosen
+    return {name: check for name, check in chosen.items() if check not in OF_DECLARED_LAW}
 
 
 def mistakes(
@@ -175,7 +185,7 @@ def mistakes(
     Of components those checks are left out that are about the values of single channels.
     `cores_per_thread` is as for `parallel_map`.
     """
-    checks = data_checks(samples.basis.of_sequences)
+    checks = data_checks(samples.basis.of_sequences, samples.law)
     if samples.components is not None:
         checks = {name: check for name, check in checks.items() if check not in OF_CHANNELS}
     return _findings_by_cause(samples, statistics, checks, cores_per_thread)
@@ -187,7 +197,7 @@ def mistakes_of_channels(samples: Samples, statistics: ColumnStatistics) -> dict
     Of very many channels those with a known code are looked at, and others at equal distances.
     """
     samples = _with_fewer_channels(samples, statistics)
-    checks = data_checks(samples.basis.of_sequences)
+    checks = data_checks(samples.basis.of_sequences, samples.law)
     checks = {name: check for name, check in checks.items() if check in OF_CHANNELS}
     findings = _findings_by_cause(samples, statistics, checks)
     return {

@@ -64,6 +64,8 @@ def held_inputs(excerpt: Excerpt) -> Iterator[Check]:
         next_step=f"{fold}, which makes {n_rows} virtual nodes of each channel, or give one row "
         "for each input",
         in_short="inputs held for several rows",
+        # Under the law of the recorded inputs these are dependent inputs like others.
+        is_note=excerpt.samples.law == "recorded",
         p_value=hold.p_value,
         rows_per_step=n_rows,
         offset=offset,

@@ -19,6 +19,7 @@ from ._finding import finding
 from ._holds import follows_a_course, hold_of_inputs
 from ._residuals import MAX_RESIDUAL
 from ._rows import nearest_rows
+from ._sequences import MAX_CORRELATION, no_independent_inputs
 
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4
 # of its variance. As many rows for each value show that there are no more.
@@ -193,7 +194,12 @@ def _check_of_moments(excerpt: Excerpt, already_told: set[int]) -> Iterator[Chec
         "standard_errors": float(z[worst]),
         "inputs": inputs,
     }
-    if len(inputs) == 1:
+    is_of_pair = len(inputs) == 2 and excerpt.low.degrees[worst + 1] == 2
+    if is_of_pair and abs(mean) > MAX_CORRELATION:
+        yield no_independent_inputs(
+            f"{names} have the correlation {mean:.2g}", "correlated inputs", **values
+        )
+    elif len(inputs) == 1:
         yield finding(
             f"{other}: {names} has another shape: {size}",
             cause="shape of inputs",
@@ -206,7 +212,7 @@ def _check_of_moments(excerpt: Excerpt, already_told: set[int]) -> Iterator[Chec
         yield finding(
             f"{other}: {names} are correlated: {size}",
             cause="correlated inputs",
-            next_step="draw each input by itself",
+            next_step='draw each input by itself, or use `law="recorded"`',
             in_short=OTHER_DISTRIBUTION,
             **values,
         )

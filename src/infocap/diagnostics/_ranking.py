@@ -26,6 +26,15 @@ FACTS = (
     "stacked",
     "repeats",
     "inputs depend",
+    "constant input",
+    "periodic inputs",
+    "short recording",
+    "few rows",
+    "excursions",
+    "short window",
+    "absent functions",
+    "not told apart",
+    "one stretch",
     "order of inputs",
     "monitor",
     "uncorrelated",
@@ -123,8 +132,10 @@ def _without_what_follows(checks: list[Check]) -> list[Check]:
         same = [other for other in told if cause_of(other) in following]
         if same:
             told = [other for other in told if other not in same]
-            also = [_as_data(other) for other in same]
-            told[told.index(check)] = Check(check, check.kind, **check.found, also=also)
+            found = check.found | {"also": [_as_data(other) for other in same]}
+            if any(other.found.get("no_numbers") for other in same):
+                found["no_numbers"] = True
+            told[told.index(check)] = Check(check, check.kind, **found)
     return told
 
 

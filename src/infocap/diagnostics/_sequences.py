@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,9 @@ MAX_DELAY_OF_INPUTS = 100
 MIN_ROWS_PER_DELAY = 4
 # Standard errors beyond which a correlation is no chance.
 MAX_STANDARD_ERRORS = 5.0
+# Correlation of inputs from which on capacities of independent inputs cannot be had: a function
+# then holds a twenty-fifth of another one. Below it they are weaker than they look.
+MAX_CORRELATION = 0.2
 # Rows of a block at the beginning whose readouts are compared with later ones, and blocks that are
 # needed.
 BLOCK_ROWS = 32
@@ -46,15 +50,39 @@ def dependent_inputs(excerpt: Excerpt) -> Iterator[Check]:
         if abs(correlation) <= MAX_STANDARD_ERRORS / np.sqrt(excerpt.n - delay):
             continue
         name = "u" if len(families) == 1 else f"u{k + 1}"
+        pair = f"{name}[t] and {name}[t-{delay}] have the correlation {correlation:.2g}"
+        if abs(correlation) > MAX_CORRELATION:
+            yield no_independent_inputs(pair, "inputs depend", inputs=[k], delay=delay)
+            continue
         yield finding(
-            f"inputs are not independent from step to step: {name}[t] and {name}[t-{delay}] have "
-            f"the correlation {correlation:.2g}",
+            f"inputs are not independent from step to step: {pair}",
             cause="inputs depend",
-            next_step="draw independent inputs, or pass those before any filter",
+            next_step="draw independent inputs, pass those before any filter, or use "
+            '`law="recorded"`',
             in_short="inputs that depend on each other",
             inputs=[k],
             delay=delay,
         )
+
+
+def no_independent_inputs(pair: str, cause: str, **values: Any) -> Check:
+    """Return the check of inputs that depend so much that no capacity is shown for them.
+
+    Parameters
+    ----------
+    pair
+        Which two inputs have which correlation.
+    cause, values
+        As for `finding`.
+    """
+    return finding(
+        f"{pair}: capacities of independent inputs cannot be had from this recording",
+        cause=cause,
+        next_step='`law="recorded"` gives the capacities under these inputs',
+        in_short="inputs that depend on each other",
+        no_numbers=True,
+        **values,
+    )
 
 
 def unsettled_beginning(excerpt: Excerpt) -> Iterator[Check]:

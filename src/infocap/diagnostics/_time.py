@@ -211,6 +211,8 @@ def _change_of_response(excerpt: Excerpt, sums: Floats) -> SlowChange:
     run may be put in random orders there, too. Only the device's own slow states make it change,
     each in its own way, where a cause outside changes all of it together.
     """
+    if not sums.size:  # inputs that never change have no function to respond to
+        return SlowChange(p_value=1.0, n_cycles=1)
     if excerpt.of_sequence and _share_of_one_course(sums) < MIN_SHARE_OF_ONE_RESPONSE:
         return slow_change(sums, together=True, of_sequence=True)
     return slow_change(sums, together=True, of_sequence=False)

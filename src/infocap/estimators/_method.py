@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..result import RecordedLaw
 from ..typing import Floats
 
 # A function of `Evidence`, with options as keywords, that returns capacities or an `Estimate`.
@@ -49,6 +50,11 @@ class Estimate:
         The variance of single samples' influence on the total, by which more samples are planned.
     leverage_ratio
         S_N / (K N): how much single samples weigh.
+    recorded_law
+        What belongs to capacities under the law of the recorded inputs. Functions that cannot be
+        told apart then have no capacity, which is NaN.
+    raw
+        Plain empirical capacities, (terms,), where they are not those of the evidence.
 
     Examples
     --------
@@ -74,6 +80,8 @@ class Estimate:
     residual_covariance: Floats | None = None
     influence_variance: float | None = None
     leverage_ratio: float | None = None
+    recorded_law: RecordedLaw | None = None
+    raw: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,14 @@ from .._formatting import join_names, memory_size
 from .._threads import all_cores, cores_for_matrices
 from .._validation import did_you_mean, require_boolean, require_one_of
 from ..basis import ProductBasis
-from ..diagnostics import Case, mistakes, mistakes_of_channels, run_checks, told_findings
+from ..diagnostics import (
+    Case,
+    data_checks,
+    mistakes,
+    mistakes_of_channels,
+    run_checks,
+    told_findings,
+)
 from ..dimension import Repeats, find_components, from_repeats, number_of_components
 from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..kernels import condition_margin
@@ -38,6 +45,8 @@ from ._cost import MIN_FLOPS_PER_SECOND, fit_into_memory, make_engine
 from ._evidence import Evidence, gather
 from ._method import Estimate, Estimator, Method
 from ._methods import DEFAULT_METHOD, METHODS
+from ._recorded_inputs import under_law
+from ._recorded_law import RECORDED_LAW
 
 # Days that an estimation may take on a slow machine. If it would take longer, the basis was
 # probably chosen too large by mistake.
@@ -101,6 +110,7 @@ def gather_evidence(
     memory_limit: str | float | None = None,
     executor: Any = None,
     method: str | Estimator | None = None,
+    law: str = "declared",
 ) -> Evidence:
     """Compute from the data the sums that every method needs: one pass to scan, one for the sums.
 
@@ -119,6 +129,8 @@ def gather_evidence(
         As for `estimate`.
     method
         The method that will be used, if it is known: with a memory limit its own needs count.
+    law
+        As for `estimate`.
 
     Returns
     -------
@@ -147,6 +159,7 @@ def gather_evidence(
         repeats=repeats,
         washout=washout,
     )
+    samples = under_law(samples, law)
     engine = make_engine(u, x, executor, memory_limit)
     constant = require_boolean("constant", constant)
     require_one_of("nan_policy", nan_policy, ("raise", "omit"))
@@ -394,7 +407,7 @@ def conclude(
             f"`evidence={evidence!r:.60}` must come from infocap.estimators.gather_evidence(...)."
         )
     options = dict(method_options or {})
-    chosen_method = find_method(method, options)
+    chosen_method = find_method(method, options, evidence.samples.law)
     estimate = _run_method(chosen_method, evidence, options)
     total = estimate.total
     if total is None:
@@ -411,12 +424,14 @@ def conclude(
         )
         checks = run_checks(case)
         coordinates, weights = _coordinates_and_weights(evidence, estimate)
+    if any(check.found.get("no_numbers") for check in checks):
+        return _without_numbers(evidence, chosen_method, _of_any_law(checks, estimate))
     for check in checks:
         if check.kind == "warning":
             warn(check)
     return CapacityResult(
         capacity=estimate.capacity,
-        raw=evidence.raw,
+        raw=evidence.raw if estimate.raw is None else estimate.raw,
         unbiased=estimate.unbiased,
         standard_error=estimate.standard_error,
         p_value=estimate.p_value,
@@ -441,11 +456,67 @@ def conclude(
         without_groups=estimate.without_groups,
         inputs_fingerprint=estimate.inputs_fingerprint,
         components=evidence.samples.components,
+        recorded_law=estimate.recorded_law,
     )
 
 
-def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
-    """Return the method behind a name or a user's function, after its options were checked."""
+def _of_any_law(checks: tuple[Check, ...], estimate: Estimate) -> tuple[Check, ...]:
+    """Return the checks that hold whatever the law of the inputs is, and why there are no numbers.
+
+    What the method says is about numbers that are not shown.
+    """
+    of_any_law = data_checks(of_sequences=True, law="recorded") | data_checks(
+        of_sequences=False, law="recorded"
+    )
+    chosen = []
+    for check in checks:
+        holds = check not in estimate.checks
+        looked_for = check.found.get("looked_for")
+        if looked_for is not None and looked_for not in of_any_law:
+            holds = bool(check.found.get("no_numbers"))
+        if holds:
+            chosen.append(check)
+    return tuple(chosen)
+
+
+def _without_numbers(
+    evidence: Evidence, method: Method, checks: tuple[Check, ...]
+) -> CapacityResult:
+    """Return a result that says why no capacity can be had from the data; all of them are NaN."""
+    for check in checks:
+        if check.kind == "warning":
+            warn(check)
+    unknown = np.full(len(evidence.basis), np.nan)
+    return CapacityResult(
+        capacity=unknown,
+        raw=unknown,
+        standard_error=None,
+        p_value=None,
+        threshold=None,
+        total=float("nan"),
+        total_standard_error=None,
+        n_samples=evidence.n_samples,
+        n_readouts=evidence.n_readouts,
+        maximum=evidence.maximum,
+        rank=evidence.rank,
+        basis=evidence.basis,
+        method=method.name,
+        checks=checks,
+    )
+
+
+def find_method(method: str | Estimator, options: dict[str, Any], law: str = "declared") -> Method:
+    """Return the method behind a name or a user's function, after its options were checked.
+
+    The law of the recorded inputs has a method of its own in place of the default one.
+    """
+    if law == "recorded":
+        if method not in (DEFAULT_METHOD, RECORDED_LAW):
+            raise ParameterError(
+                f"`method={method!r}` is for the declared law of the inputs, and law='recorded' "
+                "has a method of its own; leave out one of them."
+            )
+        method = RECORDED_LAW
     if isinstance(method, str):
         require_one_of("method", method, METHODS)
         method = METHODS[method]
@@ -493,6 +564,8 @@ def _run_method(method: Method, evidence: Evidence, options: dict[str, Any]) -> 
             f"the {len(evidence.raw)} functions."
         )
     finite = np.isfinite(capacity)
+    if estimate.recorded_law is not None:
+        finite |= ~estimate.recorded_law.told_apart
     if not finite.all():
         label = evidence.basis.label(int(np.argmin(finite)))
         raise ParameterError(
@@ -506,6 +579,8 @@ def _coordinates_and_weights(
     evidence: Evidence, estimate: Estimate
 ) -> tuple[tuple[Floats, ...], Floats | None]:
     """Return coordinates and readout weights W* of the functions; empty if too large to keep."""
+    if estimate.recorded_law is not None:  # targets would have to be known on the recorded inputs
+        return (), evidence.readout_weights
     n_bytes = N_COORDINATE_ARRAYS * 8 * evidence.rank * len(evidence.raw)
     if n_bytes > MAX_COORDINATE_BYTES:
         return (), None

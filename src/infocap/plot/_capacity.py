@@ -23,6 +23,7 @@ from ._style import (
     degree_axis,
     degree_axis_length,
     lay_out,
+    require_numbers,
     size_in_points,
     stacked_bars,
     tick_step,
@@ -99,6 +100,7 @@ def capacity_matrix(
     >>> ax.collections[0].get_array().shape
     (4, 4)
     """
+    require_numbers(result)
     capacities = result.matrix()
     # The matrix is square, although one input may go to higher degrees than the other.
     n_columns, n_rows = (result.basis.indices.max(axis=0) + 1).tolist()
@@ -181,6 +183,7 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     >>> ax.get_xlabel()
     'total degree'
     """
+    require_numbers(result)
     table = capacity_by_kind(result).rename(columns=KIND_NAMES)
     errors = errors_by_degree(result)
     degrees = table.index.to_numpy()

@@ -14,7 +14,15 @@ from ..basis import FUNCTION, INPUT
 from ..errors import ParameterError
 from ..result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, COMPARISON_COLOUR, ERROR_BARS, GREY, axes_in_style, stacked_bars
+from ._style import (
+    COLOURS,
+    COMPARISON_COLOUR,
+    ERROR_BARS,
+    GREY,
+    axes_in_style,
+    require_numbers,
+    stacked_bars,
+)
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
@@ -28,7 +36,8 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     """Draw the capacity of one delayed input by its delay, with bands of two standard errors.
 
     Each degree has a line, cosine and sine of a phase have one each. Points of functions that are
-    not significant are empty.
+    not significant are empty. Under the law of the recorded inputs these are capacities of
+    innovations, and a dotted line is R² of each delayed input itself.
 
     Parameters
     ----------
@@ -46,6 +55,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     >>> infocap.plot.memory_function(result).get_xlabel()
     'delay'
     """
+    require_numbers(result)
     basis = result.delayed_basis
     if require_whole_number("input", input, 1) > basis.n_inputs:
         raise ParameterError(f"`input={input}` is above {basis.n_inputs}, the number of inputs.")
@@ -74,6 +84,10 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
             if n_of_degree > 1:
                 label = family.label(function, input_name)
             _draw_memory(ax, table, colour, label)
+            if degree == 1 and "recall" in table:
+                # Under dependent inputs, what can be recalled is more than what is remembered.
+                style: Any = {"color": colour, "linestyle": ":", "linewidth": 1.0}
+                ax.plot(table.index, table["recall"], label="recall of the input itself", **style)
         # Where nothing is remembered any more, there is nothing to be seen.
         end = min(basis.memory, 1.5 * longest_delay + 3)
         ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end + 0.5))
@@ -121,9 +135,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     names, result_list = _named_results(results)
     places = np.arange(len(result_list))
     with axes_in_style(ax) as ax:
-        sums_by_degree = [
-            np.bincount(result.basis.degrees, result.capacity) for result in result_list
-        ]
+        sums_by_degree = [result.sums_by_degree() for result in result_list]
         table = pd.DataFrame(sums_by_degree).fillna(0.0)
         table = table.loc[:, 1:].rename(columns="degree {}".format)
         totals = stacked_bars(ax, table, COLOURS, 0.8)
@@ -194,6 +206,7 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
     >>> infocap.plot.delay_matrix(result).get_xlabel()
     'longer delay'
     """
+    require_numbers(result)
     capacities = result.delay_matrix(input)
     capacities[np.triu_indices(len(capacities), 1)] = np.nan
     with axes_in_style(ax, aspect=0.8) as ax:
@@ -226,9 +239,14 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     >>> infocap.plot.capacity_by_delay(result).get_xlabel()
     'largest delay'
     """
-    table = result.by_delay().rename(columns="degree {}".format)
+    require_numbers(result)
+    table = result.by_delay().fillna(0.0).clip(lower=0.0).rename(columns="degree {}".format)
     with axes_in_style(ax) as ax:
         sums = stacked_bars(ax, table, COLOURS, 1.0)
+        if result.law == "recorded":
+            errors = result.by_delay(errors=True)["standard_error"]
+            places = np.arange(len(errors))
+            ax.errorbar(places, sums, 2 * errors, fmt="none", ecolor="black", elinewidth=0.8)
         ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
         ax.set(xlabel="largest delay", ylabel="capacity")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

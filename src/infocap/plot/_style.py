@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 
 from .._files import write_whole
 from .._validation import require_one_of, require_positive
+from ..errors import DataError
 from ..result import CapacityResult
 from ..typing import Floats, Integers
 
@@ -156,6 +157,12 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     n_letters = max(int(axes_width / mean_letter_width), 20)
     total_and_reason = f"total {result.qualified_total}".replace("$", r"\$")
     return textwrap.fill(total_and_reason, n_letters)
+
+
+def require_numbers(result: CapacityResult) -> None:
+    """Refuse a result of which no capacity can be had; the error says why."""
+    if result.no_numbers:
+        raise DataError(result.no_numbers)
 
 
 def lay_out(ax: Axes) -> None:

@@ -3,12 +3,14 @@
 from ._analyses import Drift, Factors, Growth
 from ._capacity_result import PER_TERM, CapacityResult
 from ._files import is_result, load_result, saved_attributes
+from ._recorded_law import RecordedLaw
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
 from ._capacity_result import per_term as per_term
 from ._files import READABLE_SUFFIXES as READABLE_SUFFIXES
 from ._files import saved_metadata as saved_metadata
+from ._target import Capacity as Capacity
 from ._target import errors_by_degree as errors_by_degree
 from ._target import sum_over as sum_over
 
@@ -18,6 +20,7 @@ __all__ = [
     "Drift",
     "Factors",
     "Growth",
+    "RecordedLaw",
     "is_result",
     "load_result",
     "saved_attributes",

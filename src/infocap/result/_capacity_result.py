@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._formatting import counted, html_for_notebook, rounded, with_error
+from .._formatting import counted, html_for_notebook, join_names, rounded, with_error
 from .._validation import require_one_of, require_probability
-from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis
+from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis, graded_order
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Components
-from ..typing import ArrayLike, Floats, Target
+from ..typing import ArrayLike, Booleans, Floats, Integers, Target
 from ._analyses import Drift, Factors, Growth
+from ._recorded_law import RecordedLaw
 from ._target import Capacity, bias_corrected, expand, sum_over
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # The fields that hold one number for every function; None where the method has no such number.
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
+# Names of functions that are listed one by one in a label.
+MAX_NAMES_IN_LABEL = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +76,9 @@ class CapacityResult:
         influence on the total, and S_N / (K N), how much single samples weigh.
     weights
         W* of every function, (readouts + 1, terms), the constant's weight first.
+    recorded_law
+        What belongs to capacities under the law that the inputs really had; None under the declared
+        law.
     growth, factors, drift
         What `estimate` found in a recording besides capacities.
     components
@@ -121,6 +127,7 @@ class CapacityResult:
     influence_variance: float | None = None
     leverage_ratio: float | None = None
     weights: Floats | None = None
+    recorded_law: RecordedLaw | None = None
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
@@ -128,6 +135,8 @@ class CapacityResult:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        if self.no_numbers:
+            return f"CapacityResult: no capacities. {self.no_numbers}"
         total = self.qualified_total or with_error(self.total, self.total_standard_error)
         n_inputs = counted(self.basis.n_inputs, "input")
         size = f"{len(self.basis)} {self.basis.family_name} functions of {n_inputs}"
@@ -142,9 +151,9 @@ class CapacityResult:
             if self.unreliable:
                 total = f"about {rounded(self.total, self.total_standard_error)}"
             lines.append(f"  found {total} of about {limit} that noise allows, of {self.maximum}")
+        lines += [f"  {sentence}" for sentence in self.about_law]
         lines += [f"  {sentence}" for sentence in self.for_reservoirs]
-        by_degree = np.bincount(self.basis.degrees, self.capacity)
-        for degree, capacity in enumerate(by_degree):
+        for degree, capacity in enumerate(self.sums_by_degree()):
             if capacity > 0:
                 lines.append(f"  degree {degree:2d} {capacity:10.4f}")
         lines += [f"  check: {check}" for check in self.checks]
@@ -152,6 +161,100 @@ class CapacityResult:
 
     def _repr_html_(self) -> str | None:
         return html_for_notebook(self)
+
+    @property
+    def law(self) -> str:
+        """The law of the inputs under which capacities are given: "declared" or "recorded"."""
+        return "declared" if self.recorded_law is None else "recorded"
+
+    @property
+    def told_apart(self) -> Booleans:
+        """Which functions can be told apart from those before them, (terms,).
+
+        Under the declared law all can. The others have no capacity, which is NaN in arrays.
+        """
+        if self.recorded_law is None:
+            return np.ones(len(self.basis), dtype=bool)
+        return self.recorded_law.told_apart
+
+    @property
+    def pivots(self) -> Floats:
+        """The part of each function that those before it do not explain, (terms,).
+
+        Under the declared law functions are orthogonal, and that is 1.
+        """
+        if self.recorded_law is None:
+            return np.ones(len(self.basis))
+        return self.recorded_law.pivots
+
+    @property
+    def largest_total(self) -> int:
+        """The largest possible total: one for each readout.
+
+        Under the law of the recorded inputs it is also one for each function told apart.
+        """
+        if self.recorded_law is None:
+            return self.maximum
+        return min(self.maximum, int(np.count_nonzero(self.told_apart)))
+
+    @property
+    def no_numbers(self) -> str:
+        """Why there are no capacities, and what to do; empty where there are some.
+
+        Capacities of independent inputs cannot be had from inputs that depend on each other. They
+        are NaN then.
+        """
+        reasons = [str(check) for check in self.warnings if check.found.get("no_numbers")]
+        return " ".join(reasons)
+
+    @property
+    def about_law(self) -> list[str]:
+        """Lines of text about the law of the recorded inputs; none under the declared law."""
+        if self.recorded_law is None:
+            return []
+        n_told = np.count_nonzero(self.told_apart)
+        return [
+            f"under the law of the recorded inputs ({n_told} of {self.recorded_law.n_functions} "
+            "functions can be told apart)"
+        ]
+
+    def only_told_apart(self) -> CapacityResult:
+        """Return the result for the functions that can be told apart, as tables and pictures need.
+
+        Under the declared law these are all functions.
+        """
+        if self.told_apart.all():
+            return self
+        return self.of_functions(np.flatnonzero(self.told_apart))
+
+    def of_functions(self, rows: Integers) -> CapacityResult:
+        """Return the result for some of its functions, with their sum as the total.
+
+        Parameters
+        ----------
+        rows
+            The numbers of the functions. Where these are all of them, it is the result itself.
+        """
+        if len(rows) == len(self.basis):
+            return self
+        columns = {name: column[rows] for name, column in per_term(self).items()}
+        total = sum_over(self, rows)
+        stretches = self.without_stretches
+        groups = self.without_groups
+        return replace(
+            self,
+            **columns,
+            basis=self.basis.subset(rows),
+            total=float(total),
+            total_standard_error=total.standard_error,
+            without_stretches=None if stretches is None else stretches[:, rows],
+            without_groups=None if groups is None else groups[:, rows],
+            coordinates=tuple(coordinates[:, rows] for coordinates in self.coordinates),
+            weights=None if self.weights is None else self.weights[:, rows],
+            recorded_law=None
+            if self.recorded_law is None
+            else self.recorded_law.of_functions(rows),
+        )
 
     @property
     def readouts_in_words(self) -> str:
@@ -174,7 +277,7 @@ class CapacityResult:
             The total as it is to be written.
         """
         if self.components is None:
-            return f"total {total} of at most {self.maximum} ({self.readouts_in_words})"
+            return f"total {total} of at most {self.largest_total} ({self.readouts_in_words})"
         n_channels = self.components.n_channels
         return f"the {n_channels} channels hold at least {total} ({self.components.in_words})"
 
@@ -187,7 +290,7 @@ class CapacityResult:
             The total as it is to be written.
         """
         if self.components is None:
-            return f"{total} of {self.maximum}"
+            return f"{total} of {self.largest_total}"
         return f"at least {total}"
 
     @property
@@ -215,6 +318,11 @@ class CapacityResult:
 
         It is empty for a total that is reliable.
         """
+        if self.no_numbers:
+            return "not to be had from these inputs"
+        if self.total_standard_error is not None and self.total_standard_error > self.rank:
+            reason = self.unreliable or f"its error bar is larger than {self.rank}"
+            return f"that cannot be told ({reason})"
         if not self.unreliable:
             return ""
         total = rounded(self.total, self.total_standard_error)
@@ -258,6 +366,8 @@ class CapacityResult:
         """Return half the width of the interval that belongs to a standard error."""
         from scipy.special import ndtri
 
+        if self.no_numbers:
+            raise DataError(self.no_numbers)
         if error is None:
             raise ParameterError(
                 f"method {self.method!r} gives no standard errors, so there is no interval; use "
@@ -266,18 +376,52 @@ class CapacityResult:
         level = require_probability("level", level)
         return ndtri(0.5 + level / 2) * error
 
-    def by_degree(self) -> pd.DataFrame:
+    def by_degree(self, errors: bool = False) -> pd.DataFrame:
         """Return capacity by total degree and number of variables ("1", "2", ">2").
 
-        The constant counts as a function of one variable.
+        The constant counts as a function of one variable. Under the law of the recorded inputs the
+        rows are sums of unbiased capacities, which do not depend on the order of the functions.
+
+        Parameters
+        ----------
+        errors
+            Return instead the sum of the unbiased capacities of each degree, and its standard
+            error.
         """
         import pandas as pd
 
         n_degrees = self.basis.max_degree + 1
+        degrees = pd.RangeIndex(n_degrees, name="degree")
+        if errors:
+            sums = [sum_over(self, self.basis.degrees == degree) for degree in range(n_degrees)]
+            columns = {
+                "capacity": [float(capacity) for capacity in sums],
+                "standard_error": [capacity.standard_error for capacity in sums],
+            }
+            table = pd.DataFrame(columns, degrees, dtype=float)
+            # Degrees of which no function can be told apart have no capacity.
+            is_told_apart = np.bincount(self.basis.degrees, self.told_apart, n_degrees) > 0
+            return table[is_told_apart].reindex(degrees)
         column = np.clip(self.basis.interactions - 1, 0, 2)
         table = np.zeros((n_degrees, 3))
-        np.add.at(table, (self.basis.degrees, column), self.capacity)
-        return pd.DataFrame(table, pd.RangeIndex(n_degrees, name="degree"), ["1", "2", ">2"])
+        np.add.at(table, (self.basis.degrees, column), self._summed_capacity)
+        return pd.DataFrame(table, degrees, ["1", "2", ">2"])
+
+    def sums_by_degree(self) -> Floats:
+        """Return the capacity of each degree from 0 on, the sums of the rows of `by_degree`."""
+        sums: Floats = np.bincount(self.basis.degrees, self._summed_capacity)
+        return sums
+
+    @property
+    def _summed_capacity(self) -> Floats:
+        """The capacities that sums are made of, (terms,).
+
+        Under the law of the recorded inputs sums of unbiased capacities are those that have a
+        meaning, and functions that cannot be told apart add nothing.
+        """
+        if self.recorded_law is None or self.unbiased is None:
+            return self.capacity
+        return np.where(self.told_apart, self.unbiased, 0.0)
 
     def matrix(self) -> Floats:
         """Return capacities of two inputs: [i, j] is for degree i in u1 and j in u2.
@@ -313,6 +457,10 @@ class CapacityResult:
         are none for a device without memory.
         """
         has_constant = self.maximum > self.n_readouts
+        if not self.basis.of_sequences or self.no_numbers:
+            return []
+        if self.recorded_law is not None:
+            return self._for_reservoirs_under_recorded_law
         if not self.basis.memory or not has_constant:
             return []
         error = None if self.unreliable else self.total_standard_error
@@ -328,8 +476,37 @@ class CapacityResult:
         ]
 
     @property
+    def _for_reservoirs_under_recorded_law(self) -> list[str]:
+        """Lines of text about memory: innovations of the inputs, and plain recall."""
+        lines = []
+        if np.any(self.delayed_basis.degrees == 1):
+            sentence = f"memory capacity {self.memory_capacity!r} (innovations)"
+            recalled = self._recall_in_words
+            lines.append(f"{sentence}; {recalled}" if recalled else sentence)
+        if self.basis.memory:
+            lines.append(f"beyond the present input {self.beyond_present!r}")
+        return lines
+
+    @property
+    def _recall_in_words(self) -> str:
+        """The recall of the first input at the shortest delay that is not 0."""
+        recall = self.recall
+        in_words = []
+        for place, capacity in recall.items():
+            delay = place[1] if isinstance(place, tuple) else place
+            number = place[0] if isinstance(place, tuple) else 1
+            if delay == 1:
+                name = "u" if self.basis.n_inputs == 1 else self.basis.names[number - 1]
+                in_words.append(f"{name}[t-1] {capacity:.3f}")
+        return f"recall of {join_names(in_words)}" if in_words else ""
+
+    @property
     def memory_capacity(self) -> Capacity:
-        """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
+        """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`.
+
+        Under the law of the recorded inputs that is the capacity for what each input says that
+        later ones do not, so the inputs' own memory does not count.
+        """
         return sum_over(self, self.delayed_basis.degrees == 1)
 
     @property
@@ -337,10 +514,85 @@ class CapacityResult:
         """The sum of all unbiased capacities of degree 2 and more, with `standard_error`."""
         return sum_over(self, self.delayed_basis.degrees > 1)
 
+    @property
+    def recall(self) -> pd.Series:
+        """R² of each delayed input itself, by its delay, and by input where there are several.
+
+        It is a fact about the task to recall u[t-k] under these inputs. Its sum counts the inputs'
+        own memory; `memory_capacity` does not.
+        """
+        import pandas as pd
+
+        basis = self.delayed_basis
+        rows = np.flatnonzero(basis.degrees == 1)
+        values = self.capacity if self.recorded_law is None else self.recorded_law.plain
+        delays = basis.largest_delays[rows].tolist()
+        if basis.n_inputs == 1:
+            index: pd.Index = pd.Index(delays, name="delay")
+        else:
+            inputs = (basis.factors[rows, 0, INPUT] + 1).tolist()
+            index = pd.MultiIndex.from_arrays([inputs, delays], names=["input", "delay"])
+        return pd.Series(values[rows], index, name="recall").sort_index()
+
+    @property
+    def beyond_present(self) -> Capacity:
+        """The capacity of all functions that involve an earlier input, with `standard_error`.
+
+        Does the device remember anything? Under the law of the recorded inputs that is what earlier
+        inputs add to all functions of the present ones, powers up to degree 10 among these.
+        """
+        law = self.recorded_law
+        if law is None:
+            return sum_over(self, self.delayed_basis.largest_delays > 0)
+        if law.beyond_present is None:
+            raise ParameterError(
+                "this result is not about delayed inputs; estimate with a basis from "
+                "delayed_basis(...)."
+            )
+        return Capacity(law.beyond_present, law.beyond_present_error, self.rank, lowest=-self.rank)
+
+    def innovation_label(self, term: int) -> str:
+        """Return the name of a function with what it is told apart from.
+
+        An example is ``u[t-3] beyond u[t], u[t-1], u[t-2]``. Under the declared law functions are
+        orthogonal, and it is the label alone.
+
+        Parameters
+        ----------
+        term
+            The number of the function.
+        """
+        basis = self.basis
+        label = basis.label(term)
+        degree = int(basis.degrees[term])
+        if self.recorded_law is None or degree == 0:
+            return label
+        earlier = self._terms_of_degree_before(term)
+        if degree > 1:
+            beyond = "all of lower degree"
+            if len(earlier):
+                beyond += f" and {len(earlier)} of degree {degree}"
+            return f"{label} beyond {beyond}"
+        name = label.removeprefix("P1(").removesuffix(")")
+        names = [basis.label(k).removeprefix("P1(").removesuffix(")") for k in earlier.tolist()]
+        if not names:
+            return name
+        if len(names) > MAX_NAMES_IN_LABEL:
+            return f"{name} beyond {names[0]} to {names[-1]}"
+        return f"{name} beyond {', '.join(names)}"
+
+    def _terms_of_degree_before(self, term: int) -> Integers:
+        """Return the functions of the same degree that come before one and can be told apart."""
+        order = graded_order(self.basis)
+        before = order[: int(np.flatnonzero(order == term)[0])]
+        is_of_degree = self.basis.degrees[before] == self.basis.degrees[term]
+        return before[is_of_degree & self.told_apart[before]]
+
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
         """Return the memory function: what each function of one delayed input has, by its delay.
 
-        The columns are capacity, standard error and p-value, as far as the method gives them.
+        The columns are capacity, standard error and p-value, as far as the method gives them, and
+        under the law of the recorded inputs the recall, R² of each function itself.
 
         Parameters
         ----------
@@ -366,22 +618,49 @@ class CapacityResult:
             values = getattr(self, name)
             if values is not None:
                 columns[name] = values[rows]
+        if self.recorded_law is not None:
+            columns["recall"] = self.recorded_law.plain[rows]
         delays = pd.Index(basis.largest_delays[rows], name="delay")
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
-    def by_delay(self) -> pd.DataFrame:
+    def by_delay(self, errors: bool = False) -> pd.DataFrame:
         """Return capacity by the largest delay (rows) and the degree (columns) of functions.
 
-        The constant is left out.
+        The constant is left out. Under the law of the recorded inputs the capacity of a delay is
+        what it adds to all functions of later inputs. Powers of the present input up to degree 10
+        then belong to delay 0, whatever the basis holds, so that the sum may exceed the total.
+
+        Parameters
+        ----------
+        errors
+            Return instead the sum of the unbiased capacities of each delay, and its standard error.
         """
         import pandas as pd
 
         delays = self.delayed_basis.largest_delays
         degrees = self.basis.degrees
+        index = pd.RangeIndex(self.basis.memory + 1, name="delay")
+        law = self.recorded_law
+        if law is not None and law.delay_capacity is not None:
+            table = law.delay_capacity
+            index = pd.RangeIndex(len(table), name="delay")
+            if errors:
+                sums = {"capacity": table.sum(axis=1), "standard_error": law.delay_error}
+                return pd.DataFrame(sums, index)
+            columns = pd.Index(np.flatnonzero(np.nansum(table, axis=0)), name="degree")
+            return pd.DataFrame(table[:, columns], index, columns)
+        if errors:
+            has_degree = degrees > 0
+            capacities = [sum_over(self, has_degree & (delays == delay)) for delay in index]
+            sums = {
+                "capacity": np.array([float(capacity) for capacity in capacities]),
+                "standard_error": np.array([c.standard_error for c in capacities], dtype=float),
+            }
+            return pd.DataFrame(sums, index)
         table = np.zeros((self.basis.memory + 1, self.basis.max_degree + 1))
         np.add.at(table, (delays, degrees), self.capacity)
         columns = pd.Index(sorted(set(degrees.tolist()) - {0}), name="degree")
-        return pd.DataFrame(table[:, columns], pd.RangeIndex(len(table), name="delay"), columns)
+        return pd.DataFrame(table[:, columns], index, columns)
 
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
         """Return the capacities of degree 2 by two delays.
@@ -432,6 +711,11 @@ class CapacityResult:
             A number within [0, 1] with an attribute `standard_error`, which is None where the
             method has none.
         """
+        if self.recorded_law is not None:
+            raise ParameterError(
+                "capacities of other functions are for the declared law of the inputs; under the "
+                "law of the recorded inputs put the function's variables into the basis."
+            )
         if not self.coordinates:
             raise ParameterError(
                 "this result does not hold the coordinates of its functions (a CSV file or a very "
@@ -479,6 +763,11 @@ class CapacityResult:
             require_one_of("target", target, self.basis.labels)
             # A column taken by a list is a copy.
             return self.weights[:, [self.basis.labels.index(target)]].ravel()
+        if self.recorded_law is not None:
+            raise ParameterError(
+                "under the law of the recorded inputs a target is one of the labels, such as "
+                f"{self.basis.labels[-1]!r}."
+            )
         coefficients, _ = expand(target, self.basis)
         return self.weights @ coefficients
 
@@ -514,8 +803,17 @@ class CapacityResult:
         import pandas as pd
 
         basis = self.basis
-        table = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
-        return pd.DataFrame(table | basis.index_columns | per_term(self))
+        table: dict[str, Any] = {
+            "label": basis.labels,
+            "degree": basis.degrees,
+            "variables": basis.interactions,
+        }
+        table |= basis.index_columns | per_term(self)
+        if self.recorded_law is not None:
+            table["plain"] = self.recorded_law.plain
+            table["pivot"] = self.recorded_law.pivots
+            table["told_apart"] = self.recorded_law.told_apart
+        return pd.DataFrame(table)
 
     def to_xarray(self) -> xr.Dataset:
         """Return everything as a labelled data set."""

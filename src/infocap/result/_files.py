@@ -31,6 +31,7 @@ from ..samples import Components
 from ..typing import Floats
 from ._analyses import Drift, Factors, Growth
 from ._capacity_result import PER_TERM, CapacityResult, per_term
+from ._recorded_law import RecordedLaw
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,6 +56,8 @@ FINGERPRINT = "inputs_fingerprint"
 COMPONENTS = "components"
 # What a recording tells besides capacities.
 ANALYSES: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
+# The key of the metadata under which a file holds what belongs to the law of recorded inputs.
+RECORDED_LAW = "recorded_law"
 # The parts of the factors of functions of delayed inputs, along their last axis.
 FACTOR_VARIABLES = ("factor_input", "factor_delay", "factor_function")
 # The names of the coordinates from all samples and from both halves.
@@ -220,7 +223,10 @@ def _read_csv(path: Path) -> StoredResult:
     table = pd.read_csv(StringIO(rows), dtype=str, comment="#")
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     is_whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
-    if not is_whole or any(np.isnan(column).any() for column in columns.values()):
+    # Functions that cannot be told apart have no capacity.
+    may_be_nan = attributes.get("law") == "recorded" or "no_numbers" in attributes["checks"]
+    has_nan = any(np.isnan(column).any() for column in columns.values())
+    if not is_whole or (has_nan and not may_be_nan):
         raise DataError(
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are "
             "there, the last perhaps in part; the table itself can still be read with "
@@ -287,6 +293,7 @@ def saved_attributes(result: CapacityResult) -> dict[str, Any]:
         "infocap_version": __version__,
         "n_terms": len(result.basis),
         "basis": json.dumps(result.basis.to_dict()),
+        "law": result.law,
         "checks": json.dumps([check.to_dict() for check in result.checks]),
     }
     if result.components is not None:
@@ -305,6 +312,8 @@ def saved_metadata(result: CapacityResult) -> dict[str, Any]:
         analysis = getattr(result, name)
         if analysis is not None:
             plain[name] = asdict(analysis)
+    if result.recorded_law is not None:
+        plain[RECORDED_LAW] = result.recorded_law.to_dict()
     return plain
 
 
@@ -335,6 +344,8 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
     for name, kind in ANALYSES.items():
         if name in metadata:
             fields[name] = _analysis(kind, metadata.pop(name))
+    if RECORDED_LAW in metadata:
+        fields[RECORDED_LAW] = RecordedLaw.from_dict(metadata.pop(RECORDED_LAW))
     return CapacityResult(
         total=float(attributes["total"]),
         basis=kind_of_basis.from_dict(description, stored.indices.astype(np.int16)),

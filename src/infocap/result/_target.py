@@ -37,19 +37,31 @@ class Capacity(float):
 
     >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, maximum=20)
     (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
+    >>> Capacity(0.3, 347.0, maximum=20)
+    that cannot be told (its error bar is larger than 20)
     """
 
     standard_error: float | None
+    maximum: float
 
     def __new__(
-        cls, value: float, standard_error: float | None = None, maximum: float = 1.0
+        cls,
+        value: float,
+        standard_error: float | None = None,
+        maximum: float = 1.0,
+        lowest: float = 0.0,
     ) -> "Capacity":
-        """Keep the value within [0, maximum]; a single capacity is at most 1."""
-        capacity = super().__new__(cls, min(max(value, 0.0), maximum))
+        """Keep the value within [lowest, maximum]; a single capacity is at most 1."""
+        capacity = super().__new__(cls, min(max(value, lowest), maximum))
         capacity.standard_error = standard_error
+        capacity.maximum = maximum
         return capacity
 
     def __repr__(self) -> str:
+        if self.standard_error is not None and self.standard_error > self.maximum:
+            return f"that cannot be told (its error bar is larger than {self.maximum:g})"
+        if np.isnan(self):
+            return "that cannot be had"
         return with_error(float(self), self.standard_error)
 
 
@@ -64,6 +76,14 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     functions are. Without groups this is done with all of the total's error.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
+    if result.recorded_law is not None:
+        # Functions that cannot be told apart add nothing.
+        value = float(np.nansum(capacities[chosen]))
+        if result.without_stretches is None:  # as from a table
+            return Capacity(value, None, result.rank)
+        # What neighbouring stretches share is in these numbers.
+        sums = np.nansum(result.without_stretches[:, chosen], axis=1)
+        return Capacity(value, jackknife_error_of_groups(sums), result.rank)
     value = float(capacities[chosen].sum())
     if result.without_stretches is not None:
         error = jackknife_error_of_stretches(result.without_stretches[:, chosen].sum(axis=1))
@@ -92,7 +112,8 @@ def errors_by_degree(result: "CapacityResult") -> Floats | None:
     n_degrees = basis.max_degree + 1
     if result.standard_error is None:
         return None
-    if basis.of_sequences or result.without_groups is not None:
+    left_out = (result.without_groups, result.without_stretches)
+    if basis.of_sequences or any(values is not None for values in left_out):
         sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
         # An error of None becomes NaN.
         return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)

@@ -82,6 +82,9 @@ class Samples:
     history: int = 0
     runs: Integers | None = None  # first sample of each run, where there are several
     components: Components | None = None  # what `x` holds in place of channels
+    law: str = "declared"  # of the inputs: that of the basis, or "recorded"
+    # Functions that were left out because inputs take too few values for their degrees.
+    n_absent_functions: int = 0
 
     @classmethod
     def of(

@@ -68,7 +68,7 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
             "compare results with the same number of inputs."
         )
     n_functions = np.bincount(result.basis.degrees)
-    supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(n_functions, 1)
+    supply = result.sums_by_degree() / np.maximum(n_functions, 1)
     with axes_in_style(ax) as ax:
         supply_label = "supply: share of the functions computed"
         demand_label = "demand: share of the target's variance"

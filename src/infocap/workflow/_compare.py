@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from .._formatting import (
     rounded,
     with_error,
 )
-from .._validation import answers_unknown_parameters
+from .._validation import answers_unknown_parameters, require_boolean
 from ..basis import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels import benjamini_hochberg, jackknife_error_of_groups
-from ..result import CapacityResult, errors_by_degree, per_term, sum_over
+from ..result import CapacityResult, errors_by_degree
 from ..typing import Booleans, Floats
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ FALSE_DISCOVERY_RATE = 0.05
 MAX_DEGREE_WITH_ALL_ROWS = 20
 # Capacities below this show as zero in the terminal.
 SMALLEST_SHOWN = 0.0005
+# Difference of correlations of inputs, beyond so many standard errors, from which on two recordings
+# have different drives.
+MAX_DIFFERENCE_OF_CORRELATIONS = 0.05
+MAX_STANDARD_ERRORS = 4.0
 # Functions that differ most, shown for each device.
 MAX_FUNCTIONS_SHOWN = 5
 
@@ -326,7 +330,9 @@ def _paired_error(without: Floats, without_of_other: Floats, errors: tuple[float
 
 @answers_unknown_parameters
 def compare(
-    *results: CapacityResult | Sequence[CapacityResult], names: Sequence[str] | None = None
+    *results: CapacityResult | Sequence[CapacityResult],
+    names: Sequence[str] | None = None,
+    different_drives: bool = False,
 ) -> Comparison:
     """Put results side by side: totals, degrees and functions, and how these differ.
 
@@ -338,6 +344,9 @@ def compare(
         are compared, and a warning says so. Lower bounds must be of equally many components.
     names
         One name per result, by default "device 1", "device 2", ...
+    different_drives
+        Compare results under the law of recorded inputs although these inputs were different ones.
+        What they differ by is then not the devices' doing alone.
 
     Returns
     -------
@@ -368,9 +377,15 @@ def compare(
         raise ParameterError(f"compare needs two results or more; got {len(compared)}.")
     device_names = _device_names(names, len(compared))
     first = compared[0].basis
+    _refuse_different_laws(device_names, compared)
+    if not require_boolean("different_drives", different_drives):
+        _refuse_different_drives(device_names, compared)
     for name, result in zip(device_names, compared, strict=True):
         basis = result.basis
-        if basis.families != first.families or basis.of_sequences != first.of_sequences:
+        # Under the recorded law every recording has polynomials of its own.
+        same_inputs = basis.families == first.families or result.law == "recorded"
+        same_inputs = same_inputs and basis.n_inputs == first.n_inputs
+        if not same_inputs or basis.of_sequences != first.of_sequences:
             raise DataError(
                 f"{device_names[0]} is about {_inputs(first)}, {name} about {_inputs(basis)}: "
                 "their capacities are of different functions and cannot be compared; estimate both "
@@ -379,7 +394,12 @@ def compare(
     _refuse_unequal_components(device_names, compared)
     positions = np.array([first.positions_in(result.basis) for result in compared])
     in_common = np.all(positions >= 0, axis=0)
-    common = tuple(map(_restricted, compared, positions[:, in_common]))
+    for result, places in zip(compared, positions, strict=True):
+        in_common &= result.told_apart[places]
+    common = tuple(
+        result.of_functions(rows)
+        for result, rows in zip(compared, positions[:, in_common], strict=True)
+    )
     checks = tuple(_weaknesses(device_names, compared, common))
     for check in checks:
         if check.kind == "warning":
@@ -414,6 +434,46 @@ def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...
             f"`names={names!r}` must be {n_results} different names, one per result."
         )
     return device_names
+
+
+def _refuse_different_laws(names: Sequence[str], results: Sequence[CapacityResult]) -> None:
+    """Refuse results without numbers, and capacities under different laws of the inputs."""
+    for name, result in zip(names, results, strict=True):
+        if result.no_numbers:
+            raise DataError(f"{name} has no capacities: {result.no_numbers}")
+        if result.law != results[0].law:
+            raise DataError(
+                f"{names[0]} has capacities under the {results[0].law} law of the inputs, and "
+                f"{name} under the {result.law} one: they are different quantities; estimate both "
+                'with law="recorded", and with the same inputs.'
+            )
+
+
+def _refuse_different_drives(names: Sequence[str], results: Sequence[CapacityResult]) -> None:
+    """Refuse capacities under the laws of recorded inputs that are correlated differently."""
+    first = results[0]
+    for name, result in zip(names, results, strict=True):
+        if first.recorded_law is None or result.recorded_law is None:
+            continue
+        n_delays = min(len(first.recorded_law.correlations), len(result.recorded_law.correlations))
+        one = first.recorded_law.correlations[:n_delays]
+        other = result.recorded_law.correlations[:n_delays]
+        if one.shape != other.shape:
+            continue  # Other numbers of inputs are refused elsewhere.
+        difference = float(np.max(np.abs(one - other)))
+        # Correlations of few correlation times scatter.
+        scatter = np.hypot(_scatter_of_correlations(first), _scatter_of_correlations(result))
+        if difference > MAX_DIFFERENCE_OF_CORRELATIONS + MAX_STANDARD_ERRORS * scatter:
+            raise DataError(
+                f"the inputs of {names[0]} and {name} are correlated differently (by "
+                f"{difference:.2f}), and capacities under recorded inputs belong to these inputs; "
+                "measure both with the same inputs, or pass `different_drives=True`."
+            )
+
+
+def _scatter_of_correlations(result: CapacityResult) -> float:
+    assert result.recorded_law is not None
+    return float(np.sqrt(result.recorded_law.correlation_time / result.n_samples))
 
 
 def _weaknesses(
@@ -479,29 +539,6 @@ def _inputs(basis: ProductBasis) -> str:
     delays = " at several delays" if basis.of_sequences else ""
     different_kinds = list(dict.fromkeys(kinds))
     return f"{counted(basis.n_inputs, 'input')}{delays}, {join_names(different_kinds, 3)}"
-
-
-def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
-    """Return the result for some of its functions, given by their numbers.
-
-    Where these are all functions, it is the result itself.
-    """
-    if len(rows) == len(result.basis):
-        return result
-    columns = {name: column[rows] for name, column in per_term(result).items()}
-    total = sum_over(result, rows)
-    without_stretches = result.without_stretches
-    without_groups = result.without_groups
-    return replace(
-        result,
-        **columns,
-        basis=result.basis.subset(rows),
-        total=float(total),
-        total_standard_error=total.standard_error,
-        without_stretches=None if without_stretches is None else without_stretches[:, rows],
-        without_groups=None if without_groups is None else without_groups[:, rows],
-        coordinates=tuple(coordinates[:, rows] for coordinates in result.coordinates),
-    )
 
 
 def _difference(row: pd.Series) -> str:

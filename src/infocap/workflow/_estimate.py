@@ -1,6 +1,6 @@
 """estimate and probe: the capacities of measured data, and those of a system that can be called."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ def estimate(
     n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
+    law: str = "declared",
+    input_noise: float | Sequence[float] | None = None,
 ) -> CapacityResult:
     """Estimate the information processing capacity of a system from measured inputs and readouts.
 
@@ -107,6 +109,15 @@ def estimate(
         Who goes through the data: a `concurrent.futures.Executor` or a `dask.distributed.Client`;
         this process's threads by default. Files travel as their names, so all workers must see
         them. See docs/cluster.md.
+    law
+        ``"declared"``: inputs are independent and follow the distribution of the basis. With
+        ``"recorded"`` the capacities are those under the law that the recorded inputs really had,
+        which may depend on each other in any way. The basis then gives degrees and delays only. See
+        docs/recorded-law.md.
+    input_noise
+        With the recorded law, the standard deviation of the noise in the recorded inputs, one
+        number or one for each; rounding to their smallest step by default. Functions that only
+        this noise tells apart have no capacity.
 
     Returns
     -------
@@ -136,6 +147,8 @@ def estimate(
         n_components=n_components,
         memory_limit=memory_limit,
         executor=executor,
+        law=law,
+        input_noise=input_noise,
     )
     steps = TraceSteps.wanted(rows_per_step, offset, mask)
     if isinstance(u, Recording):
@@ -173,6 +186,8 @@ def probe(
     n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
+    law: str = "declared",
+    input_noise: float | Sequence[float] | None = None,
 ) -> CapacityResult:
     """Estimate the capacities of a system that can be called: draw inputs, measure, estimate.
 
@@ -198,6 +213,8 @@ def probe(
         method. With False all inputs follow their distribution.
     method, method_options, constant, complex_as, washout, n_components, memory_limit, executor
         Those of `estimate`.
+    law, input_noise
+        Those of `estimate`. Under the recorded law inputs are not drawn with weights.
 
     Returns
     -------
@@ -222,6 +239,7 @@ def probe(
         blocks=blocks,
         weighted=weighted,
         method=method,
+        law=law,
     )
     return measured.estimate(
         basis,
@@ -233,6 +251,8 @@ def probe(
         n_components=n_components,
         memory_limit=memory_limit,
         executor=executor,
+        law=law,
+        input_noise=input_noise,
     )
 
 
@@ -261,6 +281,7 @@ def measure_at_drawn_inputs(
     blocks: int | None,
     weighted: bool | None,
     method: str | Estimator,
+    law: str,
 ) -> MeasuredSystem:
     """Draw inputs and measure a system there: the first half of `probe`, with its parameters."""
     require_type("basis", basis, ProductBasis, "product_basis(...)")
@@ -268,7 +289,7 @@ def measure_at_drawn_inputs(
     if design is not None:
         draw_options["design"] = design
     if weighted is None:
-        draws_weighted = _gains_from_weights(basis, method)
+        draws_weighted = law == "declared" and _gains_from_weights(basis, method)
     else:
         draws_weighted = require_boolean("weighted", weighted)
     if draws_weighted:

@@ -12,7 +12,12 @@ import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
 from .._formatting import with_error
-from .._validation import answers_unknown_parameters, require_probability, require_whole_number
+from .._validation import (
+    answers_unknown_parameters,
+    require_one_of,
+    require_probability,
+    require_whole_number,
+)
 from ..basis import (
     DelayedBasis,
     Family,
@@ -22,7 +27,7 @@ from ..basis import (
     list_terms,
     sort_terms,
 )
-from ..errors import Check, DataError, DataWarning, warn
+from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..estimators import (
     MAX_BYTES_OF_STRETCH_SUMS,
     MEMORY_FRACTION_OF_STRETCH_SUMS,
@@ -43,6 +48,7 @@ from ..result import CapacityResult
 from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
+from ._explore_recorded import MAX_FUNCTIONS, MIN_ROWS_PER_FUNCTION, search_windows
 
 # Fraction of the functions to be tested that the first windows hold, in equal parts of every
 # degree.
@@ -124,8 +130,10 @@ class Exploration:
     def search_lines(self) -> list[str]:
         """Return how the search went, one line per step."""
         result = self.result
+        if result.no_numbers:
+            return ["Exploration: no capacities can be had from these inputs"]
         last_round = self.rounds[-1]
-        n_found = np.count_nonzero(result.capacity[1:])
+        n_found = np.count_nonzero(result.capacity[1:] > 0)
         error = np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error)
         total = with_error(result.total + self.undetected, error)
         lines = [
@@ -133,10 +141,11 @@ class Exploration:
             f"  largest delay of each degree {self.windows}, tested up to {last_round.windows}",
             f"  total with those too small to be found one by one {total}",
         ]
+        when = "before" if result.law == "declared" else "after"
         for number, round_ in enumerate(self.rounds, 1):
             lines.append(
                 f"  round {number}: {round_.found} of {round_.tested} found, "
-                f"{round_.unexplained:.2f} unexplained before"
+                f"{round_.unexplained:.2f} unexplained {when}"
             )
         return lines
 
@@ -160,6 +169,8 @@ def explore(
     n_components: int | str | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
+    law: str = "declared",
+    input_noise: float | Sequence[float] | None = None,
 ) -> Exploration:
     """Find the functions of an input sequence and its past that a device computes.
 
@@ -189,6 +200,10 @@ def explore(
         allows to be found.
     complex_as, rows_per_step, offset, mask, n_components, memory_limit, executor
         Those of `estimate`.
+    law, input_noise
+        Those of `estimate`. Under the recorded law all functions of some windows are estimated at
+        once, and windows grow where something is found near their end, as far as there are ten rows
+        for each function.
 
     Returns
     -------
@@ -233,8 +248,21 @@ def explore(
         "executor": executor,
     }
 
+    require_one_of("law", law, ("declared", "recorded"))
+    if law == "recorded":
+        options |= {"law": law, "input_noise": input_noise, "repeats": repeats}
+        options["method_options"] = {"false_discovery_rate": rate}
+        return _explore_recorded(
+            u, x, families, options, max_degree=max_degree, most_tested=most_tested
+        )
+    if input_noise is not None:
+        raise ParameterError(f"`input_noise={input_noise!r}` is for law='recorded'; leave it out.")
     only_constant = DelayedBasis(families, np.zeros((1, 3), int), memory=washout)
     evidence = gather_evidence(u, x, only_constant, **options)
+    findings = [check for checks in evidence.data_findings().values() for check in checks]
+    if any(check.found.get("no_numbers") for check in findings):
+        nothing = estimate(u, x, only_constant, **options)
+        return Exploration(only_constant, nothing, (), np.nan, np.nan)
     most_found = min(evidence.n_samples // MIN_SAMPLES_PER_CONTROL, MAX_FUNCTIONS_FOUND)
     windows = _first_windows(families, max_degree, washout, most_tested)
     search = _search(evidence, rate, windows, most_tested=most_tested, most_found=most_found)
@@ -274,6 +302,66 @@ def explore(
         rounds=tuple(search.rounds),
         undetected=search.undetected,
         undetected_standard_error=search.undetected_standard_error,
+    )
+
+
+def _explore_recorded(
+    u: ArrayLike,
+    x: ArrayLike,
+    families: Sequence[Family],
+    options: dict[str, Any],
+    *,
+    max_degree: int,
+    most_tested: int,
+) -> Exploration:
+    """Find the windows of functions that a device computes under the law of recorded inputs."""
+    washout = options["washout"]
+    n_rows = 0
+    for readouts in x if is_of_several_runs(x) else [x]:
+        n_rows += max(np.shape(readouts)[0] - washout, 0)
+    most_functions = min(most_tested, n_rows // MIN_ROWS_PER_FUNCTION, MAX_FUNCTIONS)
+
+    def estimate_basis(basis: DelayedBasis) -> CapacityResult:
+        with warnings.catch_warnings(action="ignore", category=DataWarning):
+            return estimate(u, x, basis, **options)
+
+    rounds = search_windows(
+        families,
+        _first_windows(families, max_degree, washout, most_functions),
+        estimate_basis,
+        most_functions=most_functions,
+        longest_delay=washout,
+        begin_of_outer_part=BEGIN_OF_OUTER_THIRD,
+        widening=WINDOW_WIDENING,
+    )
+    result = rounds[-1].result
+    largest = max(rounds, key=lambda round_: len(round_.result.basis))
+    # Longer delays than those of the result were tested.
+    checks = [check for check in result.checks if check.found.get("cause") != "short window"]
+    result = replace(result, checks=tuple(checks))
+    for check in result.warnings:
+        warn(check)
+    undetected = largest.result.total - result.total
+    error = 0.0
+    if largest is not rounds[-1]:
+        error_of_largest = largest.result.total_standard_error or 0.0
+        error = float(np.hypot(error_of_largest, result.total_standard_error or 0.0))
+    explored = {
+        "windows": largest.windows,
+        "tested": len(largest.result.basis) - 1,
+        "undetected": (undetected, error),
+    }
+    told = []
+    for round_ in rounds:
+        unexplained = round_.result.rank - round_.result.total
+        n_tested = len(round_.result.basis) - 1
+        told.append(Round(round_.windows, n_tested, round_.n_found, unexplained))
+    return Exploration(
+        basis=result.delayed_basis,
+        result=replace(result, metadata=result.metadata | {"explored": explored}),
+        rounds=tuple(told),
+        undetected=undetected,
+        undetected_standard_error=error,
     )
 
 

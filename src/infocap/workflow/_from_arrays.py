@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..basis import ProductBasis
-from ..errors import DataError, warn
+from ..errors import DataError, ParameterError, warn
 from ..estimators import (
     DEFAULT_METHOD,
     Estimator,
@@ -44,6 +44,8 @@ class EstimateOptions:
     n_components: int | str | None = None
     memory_limit: str | float | None = None
     executor: Any = None
+    law: str = "declared"
+    input_noise: Any = None
 
     @property
     def chosen_method(self) -> Method:
@@ -51,11 +53,24 @@ class EstimateOptions:
 
         Options that the method does not have are refused.
         """
-        return find_method(self.method, dict(self.method_options or {}))
+        return find_method(self.method, self.options_of_method, self.law)
+
+    @property
+    def options_of_method(self) -> dict[str, Any]:
+        """The options of the method, with those that belong to the law of the inputs."""
+        options = dict(self.method_options or {})
+        if self.input_noise is None:
+            return options
+        if self.law != "recorded":
+            raise ParameterError(
+                f"`input_noise={self.input_noise!r}` is for law='recorded'; leave it out."
+            )
+        return options | {"input_noise": self.input_noise}
 
     def gather(self, u: ArrayLike, x: ArrayLike, basis: ProductBasis) -> Evidence:
         """Check the arrays, and return the evidence from which the method computes capacities."""
-        options = {name: value for name, value in vars(self).items() if name != "method_options"}
+        options = dict(vars(self))
+        del options["method_options"], options["input_noise"]
         return gather_evidence(u, x, basis, **options | {"method": self.chosen_method})
 
 
@@ -75,7 +90,7 @@ def estimate_arrays(
         basis, reasons = choose_basis((n_samples, n_inputs))
         notes.append(note_about_choice(reasons))
     evidence = options.gather(u, x, basis)
-    result = conclude(evidence, options.method, options.method_options)
+    result = conclude(evidence, options.method, options.options_of_method)
     return with_provenance(replace(result, checks=(*result.checks, *notes)))
 
 

@@ -54,7 +54,8 @@ def estimate_recording(
     arguments = arguments_of(recording, basis.of_sequences)
     u = arguments.pop("u")
     x = arguments.pop("x")
-    arguments["sample_weight"] = _planned_weights(recording)
+    if options.law == "declared":
+        arguments["sample_weight"] = _planned_weights(recording)
     # What the user gave takes the place of what the recording holds.
     given = {name: value for name, value in vars(options).items() if value is not None}
     estimate_options = replace(options, **(arguments | given))
@@ -63,14 +64,16 @@ def estimate_recording(
     references = _references(recording, estimate_options.complex_as)
     if references is not None:
         evidence = _with_findings_of_references(evidence, references)
-    method_options = estimate_options.method_options
+    method_options = estimate_options.options_of_method
     result = conclude(evidence, estimate_options.method, method_options)
 
     on_disk = isinstance(recording.readouts, np.memmap)
     in_memory = isinstance(recording.readouts, np.ndarray) and not on_disk
-    if in_memory and not basis.of_sequences:  # a part of a sequence would be another sequence
+    # A part of a sequence would be another sequence, and a part of recorded inputs another law.
+    has_growth = not basis.of_sequences and options.law == "declared" and not result.no_numbers
+    if in_memory and has_growth:
         method = estimate_options.chosen_method
-        growth = growth_of_total(evidence, method, method_options or {}, result)
+        growth = growth_of_total(evidence, method, method_options, result)
         result = replace(result, growth=growth)
     checks += recording.checks
     if in_memory and recording.noise is not None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,8 +85,7 @@ class Sweep:
         first = self.results[0]
         sizes = ", ".join(f"{len(values)} {name}" for name, values in self.settings.items())
         lines = [
-            f"Sweep: {len(self)} points ({sizes}), total {self.totals.min():.3f} to "
-            f"{self.totals.max():.3f}",
+            f"Sweep: {len(self)} points ({sizes}), {self._totals_in_words}",
             f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions "
             f"of {first.basis.n_inputs} inputs, method {first.method!r}",
         ]
@@ -95,6 +94,14 @@ class Sweep:
             total = result.qualified_total or with_error(result.total, result.total_standard_error)
             lines.append(f"  {_in_words(point)}: {result.short_claim(total)}{checks}")
         return "\n".join(lines)
+
+    @property
+    def _totals_in_words(self) -> str:
+        """The range of the totals; points whose inputs allow none are left out."""
+        known = self.totals[np.isfinite(self.totals)]
+        if not len(known):
+            return "no totals"
+        return f"total {known.min():.3f} to {known.max():.3f}"
 
     def __len__(self) -> int:
         return len(self.results)
@@ -150,7 +157,7 @@ class Sweep:
                 columns[name] = (*names, "term"), np.array(values).reshape(*self.shape, -1)
             else:
                 columns[name] = names, np.array(values).reshape(self.shape)
-        by_degree = [np.bincount(basis.degrees, result.capacity) for result in self.results]
+        by_degree = [result.sums_by_degree() for result in self.results]
         columns["by_degree"] = (*names, "degree"), np.array(by_degree).reshape(*self.shape, -1)
         coordinates: dict[str, Any] = {
             name: axis_values(values) for name, values in self.settings.items()
@@ -199,6 +206,8 @@ def sweep(
     complex_as: str | None = None,
     washout: int | None = None,
     n_components: int | str | None = None,
+    law: str = "declared",
+    input_noise: float | Sequence[float] | None = None,
 ) -> Sweep:
     """Probe a system at all points of a grid of parameter values.
 
@@ -226,7 +235,7 @@ def sweep(
         refused.
     progress
         Show a progress bar.
-    method, method_options, constant, complex_as, washout, n_components
+    method, method_options, constant, complex_as, washout, n_components, law, input_noise
         How capacities are estimated, as for `estimate`.
 
     Returns
@@ -265,6 +274,7 @@ def sweep(
         "weighted": weighted,
         "seed": seed,
         "method": method,
+        "law": law,
     }
     estimate_options: dict[str, Any] = {
         "method": method,
@@ -273,6 +283,8 @@ def sweep(
         "complex_as": complex_as,
         "washout": washout,
         "n_components": n_components,
+        "law": law,
+        "input_noise": input_noise,
     }
     folder = None
     if path is not None:

@@ -1,0 +1,184 @@
+"""Checks of capacities under the law of the recorded inputs: what they rest on, and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._formatting import counted, join_names, percent, with_error
+from ..errors import Check
+from ..result import RecordedLaw
+from ._finding import finding
+
+# Correlation times of the inputs in a recording, below which error bars are too short: with 0.6 and
+# 2 of them 95 % intervals of totals held in 76 and 83 %, with 9 in 95 %.
+MIN_CORRELATION_TIMES = 8.0
+# Rows for each function: with fewer, totals under coloured noise are too high by up to two bars.
+MIN_ROWS_PER_FUNCTION = 3
+# Part of the error bar of the total that one stretch decides, from which on it is said.
+MAX_SHARE_OF_STRETCH = 1 / 3
+# Standard errors, and part of the total, from which on the longest delay holds so much that longer
+# ones are missed.
+MIN_STANDARD_ERRORS_OF_LONGEST = 4.0
+MIN_PART_OF_LONGEST = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedLawFacts:
+    """What the checks of capacities under the law of the recorded inputs see."""
+
+    law: RecordedLaw
+    n_samples: int
+    n_functions: int  # that can be told apart
+    constant_inputs: Sequence[int]  # the numbers of inputs that never change
+    input_names: Sequence[str]
+    of_sequence: bool
+    n_absent_functions: int  # for whose degrees inputs take too few values
+    kurtosis: float  # the largest of a readout
+    has_excursions: bool
+    largest_stretch: float  # the part of the total's error bar that one stretch decides
+    period: int | None  # the rows after which inputs repeat
+    total: float
+
+
+def checks_of_recorded_law(facts: RecordedLawFacts) -> Iterator[Check]:
+    """Yield what a reader of the capacities has to know."""
+    yield from _constant_inputs(facts)
+    yield from _periodic_inputs(facts)
+    yield from _absent_functions(facts)
+    yield from _not_told_apart(facts)
+    yield from _short_recording(facts)
+    yield from _few_rows(facts)
+    yield from _rare_excursions(facts)
+    yield from _one_stretch(facts)
+    yield from _longest_delay(facts)
+
+
+def _constant_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
+    if not facts.constant_inputs:
+        return
+    names = [facts.input_names[number] for number in facts.constant_inputs]
+    verb = "changes" if len(names) == 1 else "change"
+    yield finding(
+        f"{join_names(names)} never {verb}, so nothing can be said of functions of it",
+        cause="constant input",
+        next_step="leave it out, or check that the right column was taken",
+        inputs=list(facts.constant_inputs),
+    )
+
+
+def _periodic_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
+    if facts.period is None or facts.constant_inputs:
+        return
+    yield finding(
+        f"inputs repeat every {facts.period} rows: at most {facts.period} functions can be told "
+        "apart, and nothing is said of other inputs",
+        cause="periodic inputs",
+        next_step="drive the device with inputs that do not repeat to learn more about it",
+        period=facts.period,
+    )
+
+
+def _absent_functions(facts: RecordedLawFacts) -> Iterator[Check]:
+    n_absent = facts.n_absent_functions
+    if not n_absent or facts.constant_inputs:
+        return
+    yield finding(
+        f"{counted(n_absent, 'function')} left out: an input that takes v values has v - 1 degrees",
+        cause="absent functions",
+        next_step="use inputs with more values to learn more of the device",
+        is_note=True,
+        functions=n_absent,
+    )
+
+
+def _not_told_apart(facts: RecordedLawFacts) -> Iterator[Check]:
+    n_functions = len(facts.law.told_apart)
+    if facts.n_functions == n_functions:
+        return
+    yield finding(
+        f"{facts.n_functions} of {n_functions} functions can be told apart under these inputs",
+        cause="not told apart",
+        next_step="the others have no capacity; `told_apart` of the result says which they are",
+        is_note=True,
+        told_apart=facts.n_functions,
+        functions=n_functions,
+    )
+
+
+def _short_recording(facts: RecordedLawFacts) -> Iterator[Check]:
+    times = facts.n_samples / facts.law.correlation_time
+    if not facts.of_sequence or times >= MIN_CORRELATION_TIMES:
+        return
+    n_needed = int(np.ceil(MIN_CORRELATION_TIMES * facts.law.correlation_time))
+    times_in_words = counted(max(round(times), 1), "correlation time")
+    yield finding(
+        f"the recording is only {times_in_words} of its inputs long, so error bars may be too "
+        "short",
+        cause="short recording",
+        next_step=f"take at least {n_needed} rows",
+        in_short=f"only {times_in_words} of its inputs",
+        correlation_times=float(times),
+        wanted=n_needed,
+    )
+
+
+def _few_rows(facts: RecordedLawFacts) -> Iterator[Check]:
+    n_needed = MIN_ROWS_PER_FUNCTION * facts.n_functions
+    if facts.n_samples >= n_needed:
+        return
+    yield finding(
+        f"{facts.n_samples} rows are few for {facts.n_functions} functions, so that the total may "
+        "be too high",
+        cause="few rows",
+        next_step=f"take at least {n_needed} rows, or fewer functions",
+        in_short=f"few rows for {facts.n_functions} functions",
+        n_samples=facts.n_samples,
+        wanted=n_needed,
+    )
+
+
+def _rare_excursions(facts: RecordedLawFacts) -> Iterator[Check]:
+    if not facts.has_excursions:
+        return
+    yield finding(
+        f"readouts have rare large excursions (kurtosis {facts.kurtosis:.0f}): the total may be "
+        "too high, and its error bar was made 1.5 times as long",
+        cause="excursions",
+        next_step="take a longer recording, or check readouts for outliers",
+        in_short="readouts with rare large excursions",
+        kurtosis=facts.kurtosis,
+    )
+
+
+def _one_stretch(facts: RecordedLawFacts) -> Iterator[Check]:
+    if facts.largest_stretch <= MAX_SHARE_OF_STRETCH:
+        return
+    yield finding(
+        f"one stretch of the recording decides {percent(facts.largest_stretch)} of the total's "
+        "error bar",
+        cause="one stretch",
+        next_step="look at what the device did there, if the error bar matters",
+        is_note=True,
+        share=facts.largest_stretch,
+    )
+
+
+def _longest_delay(facts: RecordedLawFacts) -> Iterator[Check]:
+    law = facts.law
+    if law.delay_capacity is None or law.delay_error is None or len(law.delay_error) < 2:
+        return
+    capacity = float(law.delay_capacity[-1].sum())
+    error = float(law.delay_error[-1])
+    is_clear = capacity > MIN_STANDARD_ERRORS_OF_LONGEST * error  # false where it is NaN
+    if not is_clear or capacity <= MIN_PART_OF_LONGEST * facts.total:
+        return
+    yield finding(
+        f"the longest delay, {len(law.delay_error) - 1}, still adds {with_error(capacity, error)}, "
+        "so that longer ones may hold capacity, too",
+        cause="short window",
+        next_step="raise `max_delay` (and the washout with it) to count longer delays",
+        added=capacity,
+    )
