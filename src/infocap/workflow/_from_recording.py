@@ -50,7 +50,8 @@ def estimate_recording(
         n_samples, n_inputs = np.shape(recording.inputs)
         basis, reasons = choose_basis((n_samples, n_inputs), recording.plan or None)
         checks.append(note_about_choice(reasons))
-    recording = without_overshoot(recording, basis.families)
+    if options.law == "declared":
+        recording = without_overshoot(recording, basis.families)
     arguments = arguments_of(recording, basis.of_sequences)
     u = arguments.pop("u")
     x = arguments.pop("x")

@@ -13,7 +13,7 @@ from ..._formatting import counted, duration, memory_size, one_line
 from ...basis import Family, ProductBasis, delayed_basis, find_families, inputs
 from ...dimension import number_of_components
 from ...errors import DataError, ParameterError
-from ...estimators import METHODS, forecast_cost
+from ...estimators import DEFAULT_METHOD, METHODS, forecast_cost
 from ...recording import Recording, without_overshoot
 from ...workflow import arguments_of, choose_basis, provenance
 from ...workflow import estimate as estimate_capacities
@@ -39,6 +39,15 @@ SCHEDULER_TIMEOUT_S = 20
 # An estimation that may take longer than this is announced with its duration, because somebody
 # waits for it.
 MIN_SECONDS_ANNOUNCED = 60.0
+LAW_HELP = (
+    "Of the inputs: declared (independent, with the distribution of the basis), or recorded "
+    "(whatever it was).  [default: declared, and recorded where inputs depend on each other]"
+)
+INPUT_NOISE_HELP = "With the recorded law: standard deviation of the noise in the recorded inputs."
+# What the command line says where it goes on under the law of the recorded inputs.
+GOES_ON_UNDER_RECORDED_LAW = (
+    "inputs depend on each other, so these are capacities under the law of the recorded inputs"
+)
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,16 @@ class MethodOptions:
     memory_limit: str | None = option(
         "--memory-limit", help="Memory to use, such as 1GB; files are then read in blocks."
     )
+    law: str | None = option(
+        "--law",
+        type=NameChoice(["declared", "recorded"]),
+        help=LAW_HELP,
+    )
+    input_noise: float | None = option(
+        "--input-noise",
+        type=float,
+        help=INPUT_NOISE_HELP,
+    )
     scheduler: str | None = option(
         "--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786."
     )
@@ -140,6 +159,11 @@ class MethodOptions:
         }
         if self.washout is not None:
             settings["washout"] = self.washout
+        if self.law is not None:
+            settings["law"] = self.law
+        if self.input_noise is not None:
+            settings["input_noise"] = self.input_noise
+            settings["law"] = self.law or "recorded"
         return settings
 
 
@@ -176,7 +200,15 @@ def estimate(
     with warnings_in_checks(), _cluster(method_options.scheduler) as executor:
         settings = method_options.settings()
         result = estimate_capacities(recording, basis=chosen.basis, executor=executor, **settings)
-    output.finish(result, ["", *summary(result)])
+        remark: list[str] = []
+        if result.no_numbers and method_options.law is None:
+            settings["law"] = "recorded"
+            settings["method"] = DEFAULT_METHOD
+            result = estimate_capacities(
+                recording, basis=chosen.basis, executor=executor, **settings
+            )
+            remark = [f"{GOES_ON_UNDER_RECORDED_LAW}."]
+    output.finish(result, ["", *remark, *summary(result)])
 
 
 @click.command(cls=InputsCommand)
@@ -191,6 +223,8 @@ def estimate(
 @click.option("--max-degree", default=6, help="Highest degree that is looked for.")
 @click.option("--n-components", **COMPONENTS)
 @click.option("--most-tested", default=30_000, help="Largest number of functions to test.")
+@click.option("--law", type=NameChoice(["declared", "recorded"]), help=LAW_HELP)
+@click.option("--input-noise", type=float, help=INPUT_NOISE_HELP)
 @options("output", EstimateOutput)
 def explore(
     files: NamedInputFiles,
@@ -201,6 +235,8 @@ def explore(
     max_degree: int,
     most_tested: int,
     n_components: int | str | None,
+    law: str | None,
+    input_noise: float | None,
 ) -> None:
     """Find out which functions of past inputs a device computes.
 
@@ -212,7 +248,8 @@ def explore(
     recording = files.read()
     # Only the families of this basis are used; the search finds the delays.
     chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
-    recording = without_overshoot(recording, chosen.basis.families)
+    if law != "recorded":
+        recording = without_overshoot(recording, chosen.basis.families)
     if not output.quiet:
         announce(files, recording, chosen)
     settings = arguments_of(recording, is_sequence=True)
@@ -220,12 +257,21 @@ def explore(
     settings["n_components"] = n_components
     if washout is not None:
         settings["washout"] = washout
+    if input_noise is not None:
+        settings |= {"law": law or "recorded", "input_noise": input_noise}
+    elif law is not None:
+        settings["law"] = law
+    remark: list[str] = []
     with warnings_in_checks():
         exploration = search_functions(family=chosen.basis.families, **settings)
+        if exploration.result.no_numbers and law is None:
+            settings["law"] = "recorded"
+            exploration = search_functions(family=chosen.basis.families, **settings)
+            remark = [f"{GOES_ON_UNDER_RECORDED_LAW}."]
     metadata = exploration.result.metadata | {"provenance": provenance(recording)}
     checks = (*exploration.result.checks, *recording.checks)
     result = replace(exploration.result, metadata=metadata, checks=checks)
-    output.finish(result, ["", *exploration.search_lines(), "", *summary(result)])
+    output.finish(result, ["", *remark, *exploration.search_lines(), "", *summary(result)])
 
 
 def announce(files: NamedInputFiles, recording: Recording, chosen: ChosenBasis) -> None:
@@ -277,6 +323,8 @@ def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
     plan = _plan_of(recording)
     if plan is None:
         families: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
+        if basis_options.max_delay is not None and not _fits_legendre(recording):
+            families = ["recorded"] * len(families)
     else:
         families = list(plan.basis.families)
     basis_options = as_recorded(recording, basis_options)
@@ -288,6 +336,12 @@ def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
     if recording.input_names:
         return replace(chosen, basis=chosen.basis.named(recording.input_names))
     return chosen
+
+
+def _fits_legendre(recording: Recording) -> bool:
+    """Return whether the inputs are within the range that a file without a plan has by default."""
+    inputs_of_rows = np.asarray(recording.inputs)
+    return bool(np.nanmin(inputs_of_rows) >= -1 and np.nanmax(inputs_of_rows) <= 1)
 
 
 def _plan_of(recording: Recording) -> Plan | None:
@@ -316,10 +370,12 @@ def _basis_with_delays(
     settings: dict[str, Any] = {"family": families, "n_inputs": len(families)} | distribution
     largest_delays = read_delays(str(basis_options.max_delay))
     basis = delayed_basis(max_delay=largest_delays, **settings)
-    kinds = [
-        f"{family.name} inputs on [{family.domain[0]:g}, {family.domain[1]:g}]"
-        for family in basis.families
-    ]
+    kinds = []
+    for family in basis.families:
+        low, high = family.domain
+        kinds.append(f"{family.name} inputs on [{low:g}, {high:g}]")
+        if family.name == "recorded":
+            kinds[-1] = "inputs of the distribution that was recorded"
     different_kinds = dict.fromkeys(kinds)
     n_runs = len(recording.runs)
     runs = f" in {n_runs} runs" if n_runs > 1 else ""

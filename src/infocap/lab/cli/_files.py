@@ -224,11 +224,17 @@ def show(files: InputFiles, top: int, output: ShowOutput) -> None:
 @FORCE
 @click.option("--plot", **PICTURE, help="Picture, .png, .pdf or .svg")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
+@click.option(
+    "--different-drives",
+    is_flag=True,
+    help="Under the recorded law: compare although the inputs were different ones.",
+)
 def compare(
     files: tuple[Path, ...],
     names: tuple[str, ...],
     output: Path | None,
     *,
+    different_drives: bool,
     force: bool,
     plot: tuple[Path, ...],
     strict: bool,
@@ -245,7 +251,9 @@ def compare(
     refuse_pictures(plot, written)
     results = [load_result(file) for file in files]
     with warnings_in_checks():
-        comparison = compare_results(*results, names=names or _names_of(files))
+        comparison = compare_results(
+            *results, names=names or _names_of(files), different_drives=different_drives
+        )
     if output is not None:
         with write_whole(output) as new_file:
             comparison.to_dataframe().to_csv(new_file, index=False)

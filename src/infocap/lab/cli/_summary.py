@@ -10,7 +10,7 @@ import numpy as np
 from ..._formatting import counted, decimals, join_names, with_error
 from ...errors import DataWarning
 from ...recording import Recording
-from ...result import CapacityResult
+from ...result import Capacity, CapacityResult
 from ..experiment import Plan
 
 # The longest bar of a table, in characters. It leaves room for the numbers on a line of 80.
@@ -20,6 +20,8 @@ MAX_DEGREES_SHOWN_EMPTY = 24
 # Inputs or readouts that are shown one by one; the others share a line, so that all fits on a
 # screen.
 MAX_CHANNELS_SHOWN = 8
+# Delays that are shown one by one.
+MAX_DELAYS_SHOWN = 8
 # Files that are shown one by one.
 MAX_FILES_SHOWN = 20
 # Things in files that were left out, that are shown one by one.
@@ -36,10 +38,16 @@ MIN_SECONDS_SINCE_1970 = 1e8
 
 
 def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
-    """Return lines about a result: its total, capacity by degree, the strongest functions."""
+    """Return lines about a result: its total, capacity by degree, the strongest functions.
+
+    Where no capacity can be had, the check that says why is all there is.
+    """
+    if result.no_numbers:
+        return ["No capacities can be had from these inputs."]
     return [
         *_total(result),
         *_by_degree(result),
+        *_by_delay(result),
         *_strongest_functions(result, n_strongest),
     ]
 
@@ -59,7 +67,8 @@ def _total(result: CapacityResult) -> list[str]:
         total = f"{result.total:.{digits}f}"
         interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
     if result.components is None:
-        claim = f"Total capacity {total} of at most {result.maximum} ({result.readouts_in_words})"
+        claim = f"Total capacity {total} of at most {result.largest_total} "
+        claim += f"({result.readouts_in_words})"
         claim += interval
     else:
         claim = result.claim(result.qualified_total or with_error(result.total, error))
@@ -70,7 +79,7 @@ def _total(result: CapacityResult) -> list[str]:
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, "
         f"method {result.method}",
     ]
-    lines += [f"  {sentence}" for sentence in result.for_reservoirs]
+    lines += [f"  {sentence}" for sentence in (*result.about_law, *result.for_reservoirs)]
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
         lines.append(
@@ -107,6 +116,25 @@ def _by_degree(result: CapacityResult) -> list[str]:
     return lines
 
 
+def _by_delay(result: CapacityResult) -> list[str]:
+    """Return what each delay adds to all functions of later inputs, under the recorded law."""
+    if result.law != "recorded" or not result.basis.memory:
+        return []
+    lines = [
+        "",
+        "  what each delay adds to later ones (with powers of the present up to degree 10)",
+    ]
+    table = result.by_delay(errors=True)
+    for delay, capacity, error in table.head(MAX_DELAYS_SHOWN).itertuples():
+        text = "no function can be told apart"
+        if not np.isnan(error):
+            text = repr(Capacity(capacity, error, maximum=result.rank))
+        lines.append(f"    delay {delay:2d}  {text}")
+    if len(table) > MAX_DELAYS_SHOWN:
+        lines.append(f"    and {counted(len(table) - MAX_DELAYS_SHOWN, 'longer delay')}")
+    return lines
+
+
 def _strongest_functions(result: CapacityResult, n_strongest: int) -> list[str]:
     """Return the largest capacities of all functions but the constant one."""
     capacity = result.capacity
@@ -117,11 +145,15 @@ def _strongest_functions(result: CapacityResult, n_strongest: int) -> list[str]:
     if not len(strongest):
         return []
     title = f"  strongest functions, {len(strongest)} of {len(not_zero)} that are not zero"
-    labels = [result.basis.labels[k] for k in strongest]
+    labels = [result.innovation_label(k) for k in strongest]
     width = max(map(len, labels))
     lines = []
     for k, label in zip(strongest, labels, strict=True):
         lines.append(f"    {label:<{width}}  {capacity[k]:.3f}")
+    if result.recorded_law is not None:
+        title += ", R² of each itself"
+        for position, k in enumerate(strongest):
+            lines[position] += f"  {result.recorded_law.plain[k]:.3f}"
     if result.standard_error is not None:
         title += " (95 % interval)"
         with warnings.catch_warnings():

@@ -311,8 +311,8 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
     basis = result.basis
     bar = _figures.stacked_bar(_parts_by_degree(result), result.maximum, "Capacity by degree")
     width = f"{100 * result.maximum / largest_maximum:.1f}%"
-    sum_of_capacities = max(float(result.capacity.sum()), 1e-9)
-    mean_degree = float(basis.degrees @ result.capacity) / sum_of_capacities
+    sums = result.sums_by_degree()
+    mean_degree = float(np.arange(len(sums)) @ sums) / max(float(sums.sum()), 1e-9)
     error = result.total_standard_error
     if result.unreliable:
         total = f"≈{rounded(result.total, error)}"
@@ -339,10 +339,11 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
 def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     """Return the capacity of each degree, and what noise allows in functions outside the basis."""
     highest = len(DEGREE_COLOURS) - 1  # stands for all higher degrees, too
-    degrees = np.minimum(result.basis.degrees, highest)
     parts = []
-    for degree, capacity in enumerate(np.bincount(degrees, result.capacity).tolist()):
-        if capacity:
+    sums = result.sums_by_degree()
+    shown = np.bincount(np.minimum(np.arange(len(sums)), highest), sums)
+    for degree, capacity in enumerate(shown.tolist()):
+        if capacity > 0:
             colour = DEGREE_COLOURS[degree]
             meaning = f"of degree {DEGREE_NAMES[degree]}" if degree else "of the constant"
             parts.append(_figures.Part(colour, capacity, fixed(capacity), meaning))

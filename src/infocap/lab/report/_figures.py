@@ -12,6 +12,7 @@ import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 from ..._formatting import counted, percent, rounded, short
@@ -342,9 +343,16 @@ def delays(result: CapacityResult) -> Markup:
             f"Capacity {capacity_of_input}{result.memory_capacity!r} of degree 1 in all; "
             "bands are two standard errors."
         )
+        if result.law == "recorded":
+            caption += " The dotted line is R² of each delayed input itself."
         draw = partial(memory_function, input=input_index + 1)
         figures.append(_figure(title, caption, draw, result))
     caption = "Capacity of all functions by their largest delay, stacked by degree."
+    if result.law == "recorded":
+        caption = (
+            "What each delay adds to all functions of later inputs, stacked by degree, powers of "
+            "the present input up to degree 10 among them; bars are two standard errors."
+        )
     figures.append(_figure("Capacity by delay", caption, capacity_by_delay, result))
     return join(figures)
 
@@ -427,7 +435,7 @@ def _point_marks(ax: Axes) -> Iterator[Markup]:
     if ax.lines:
         points = np.asarray(ax.lines[0].get_xydata())
     else:
-        uppermost = ax.containers[-1]
+        uppermost = [bars for bars in ax.containers if isinstance(bars, BarContainer)][-1]
         centres = [bar.get_center()[0] for bar in uppermost]
         tops = [bar.get_y() + bar.get_height() for bar in uppermost]
         points = np.column_stack([centres, tops])

@@ -103,7 +103,13 @@ def page(result: CapacityResult, title: str | None = None) -> str:
 
 
 def checked_result(result: CapacityResult) -> CapacityResult:
-    """Return the result without an infinite error of the total; refuse capacities that are NaN."""
+    """Return the result as pages show it; refuse capacities that are NaN.
+
+    An infinite error of the total is left out, and so are functions that cannot be told apart.
+    """
+    if result.no_numbers:
+        raise DataError(result.no_numbers)
+    result = result.only_told_apart()
     totals = [result.total, result.noise_limited_total or 0.0]
     if not np.isfinite([*result.capacity, *totals]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
@@ -178,13 +184,17 @@ def headline(result: CapacityResult) -> Markup:
     basis = result.basis
     inputs = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
     if basis.memory:
-        delays_with_capacity = np.flatnonzero(result.by_delay().any(axis=1))
+        delays_with_capacity = np.flatnonzero(result.by_delay().fillna(0.0).any(axis=1))
         longest = max(delays_with_capacity, default=0)
         inputs += f", now and up to {longest} steps ago"
     total = element("strong", words.total)
     if result.components is None:
         claim = join(
-            ["The device computes ", total, f" of at most {result.maximum} linearly independent "]
+            [
+                "The device computes ",
+                total,
+                f" of at most {result.largest_total} linearly independent ",
+            ]
         )
     else:
         n_channels = result.components.n_channels
@@ -219,7 +229,7 @@ def total_in_words(result: CapacityResult) -> TotalInWords:
         total = result.qualified_total
         certainty = "No interval is given: the warnings below say why it would not hold. "
     elif error is None:
-        total = with_minus(short(result.total, result.maximum))
+        total = with_minus(short(result.total, result.largest_total))
         certainty = f"The method {result.method!r} gives no error bars. "
     else:
         total = with_error(result.total, error)
@@ -234,7 +244,9 @@ def total_in_words(result: CapacityResult) -> TotalInWords:
         f"From {result.n_samples} samples of {result.readouts_in_words}, "
         f"among {describe_basis(result)}."
     )
-    sentences = [f" {_capitalised(sentence)}." for sentence in result.for_reservoirs]
+    sentences = [
+        f" {_capitalised(sentence)}." for sentence in (*result.about_law, *result.for_reservoirs)
+    ]
     return TotalInWords(total, certainty + origin + "".join(sentences))
 
 

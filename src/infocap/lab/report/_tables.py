@@ -64,7 +64,7 @@ def by_degree(result: CapacityResult) -> Markup:
         cells = [fixed(float(capacities[kind])) for kind in kinds]
         rows.append(table_row(degree or "constant", counts, *cells, total_text))
 
-    sum_of_capacities = float(result.capacity.sum())
+    sum_of_capacities = float(result.sums_by_degree().sum())
     counts = f"{n_nonzero.sum()} of {len(result.basis)}"
     cells = [fixed(float(table[kind].sum())) for kind in kinds]
     footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
@@ -103,7 +103,7 @@ def functions(result: CapacityResult) -> Markup:
 
 
 def _function_row(result: CapacityResult, k: int) -> Markup:
-    label = result.basis.label(k)
+    label = result.innovation_label(k)
     capacity = float(result.capacity[k])
     error = None if result.standard_error is None else float(result.standard_error[k])
     width = f"{100 * min(capacity, 1.0):.1f}%"
