@@ -65,7 +65,8 @@ def _outside_domain(
         f"u is {_exact(values[row], low, high)} at {u.describe_cell(rows[0] + row, k)}, outside "
         f"the domain [{low:g}, {high:g}] of the {family.name} basis; here u runs from "
         f"{smallest:g} to {largest:g}: {suggest_domain(smallest, largest, family, basis)}; if it "
-        "is normally distributed, take the family 'hermite'."
+        "is normally distributed, take the family 'hermite', and if its distribution is not known, "
+        "the family 'recorded'."
     )
 
 
