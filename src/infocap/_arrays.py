@@ -242,7 +242,8 @@ def _inverses_on_diagonal(lower: Any) -> Any:
     """Return the inverses of the transposed blocks on the diagonal of a lower triangle.
 
     NumPy solves upper triangles without exchanging rows, so these are as accurate as substitution.
-    A last block that is smaller than the others is continued by ones on the diagonal.
+    A last block that is smaller than the others is continued by ones on the diagonal. The inverses
+    of a triangle of NaN, which stands for a factorisation that failed, are NaN as well.
     """
     starts = range(0, len(lower), TRIANGLE_BLOCK)
     size = min(len(lower), TRIANGLE_BLOCK)
@@ -250,6 +251,8 @@ def _inverses_on_diagonal(lower: Any) -> Any:
     for block, start in zip(blocks, starts, strict=True):
         part = lower[start : start + TRIANGLE_BLOCK, start : start + TRIANGLE_BLOCK]
         block[: len(part), : len(part)] = part.T
+    if np.isnan(lower[-1, -1]):
+        return np.full_like(blocks, np.nan)  # NumPy may call it singular.
     return np.linalg.inv(blocks)
 
 
