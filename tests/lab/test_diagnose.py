@@ -599,3 +599,29 @@ def test_a_detector_in_the_dark_has_no_copied_rows():
     rate = 0.05 * (1 + u @ chance().uniform(-0.4, 0.4, (2, 8)))
     x = chance().poisson(rate).astype(float)
     assert "copied rows" not in causes(infocap.diagnose(recorded(u, x), basis=BASIS))
+
+
+def checks_of_offsets(offset):
+    """What is said of a reservoir with an offset in its readouts."""
+    basis = infocap.delayed_basis("legendre", max_delay={1: 10, 2: 5})
+    u = infocap.draw(basis, 3000, seed=1)
+    x = infocap.systems.EchoState(20, radius=0.7, noise=0.05, seed=1)(u, seed=2)
+    checks = infocap.estimate(u, x + x.std(axis=0) * offset, basis, washout=200).checks
+    return [check for check in checks if check.found.get("cause") == "drift"]
+
+
+def test_slow_noise_is_told_in_a_note():
+    white = np.random.default_rng(3).standard_normal((3000, 20))
+    slow = lfilter([np.sqrt(1 - 0.9**2)], [1, -0.9], white, axis=0)
+    (check,) = checks_of_offsets(slow)
+    assert check.kind == "note"
+    assert check.startswith("the noise of the readouts lasts for more than 10 steps")
+
+
+def test_pixels_that_blink_are_warned_of():
+    generator = np.random.default_rng(4)
+    blinks = np.cumsum(generator.random((3000, 20)) < 1 / 25, axis=0) % 2
+    blinks[:, 4:] = 0
+    (check,) = checks_of_offsets(2.0 * blinks)
+    assert check.kind == "warning"
+    assert "keep an offset for more than 10 steps" in check

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.fft
@@ -534,6 +534,13 @@ MAX_DEVIATIONS_OF_HELD = 2.0
 # The least part of what a slow state holds of earlier inputs that functions of single inputs hold:
 # half of it, in elements that switch at rare inputs.
 MIN_SHARE_OF_SINGLE_INPUTS = 0.5
+# Standard errors by which the kurtosis and the autocorrelation of slow noise may differ from those
+# of normal numbers that forget, the largest kurtosis of its steps from row to row, and the
+# autocorrelation below which it oscillates. Slow noise keeps within these; states that switch, hot
+# pixels, cross-talk and hum do not.
+MAX_DEVIATIONS_OF_NOISE = 4.0
+MAX_KURTOSIS_OF_STEPS = 4.0
+MIN_AUTOCORRELATION_OF_NOISE = -0.3
 
 
 def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
@@ -555,11 +562,24 @@ def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     capacity = max(lagged_capacity(residuals.whitened, e, -lag) for lag in lags)
     if p_value >= level(excerpt) or not costs_enough(capacity):
         return
+    lasting = _lasting_combination(residuals, lags)
     is_little = False
     if excerpt.of_sequence:
-        if _may_hold_earlier_inputs(excerpt, residuals, lags):
+        if _may_hold_earlier_inputs(excerpt, residuals, lasting, lags):
             return
         is_little = bool(_lasting_variance(residuals, lags).max() < MIN_MOVED_VARIANCE)
+        if _is_slow_noise(lasting.series[:, 0], lags[0]):
+            yield finding(
+                f"the noise of the readouts lasts for more than {memory} steps",
+                cause="drift",
+                next_step="nothing if the device is so; else find its source, or measure a "
+                "reference in between and subtract it",
+                in_short="slow noise",
+                capacity=capacity,
+                is_note=True,
+                p_value=p_value,
+            )
+            return
     how_long = f"more than {memory} steps" if excerpt.of_sequence else "some rows"
     or_memory = ", or a memory longer than that of the basis" if excerpt.of_sequence else ""
     yield finding(
@@ -573,6 +593,52 @@ def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         is_note=is_little,  # The device itself may have slow states.
         p_value=p_value,
     )
+
+
+class _Lasting(NamedTuple):
+    """The combination of residuals that lasts best."""
+
+    series: Floats  # (rows, 1)
+    correlation: float  # with itself, at the lag where residuals last most
+
+
+def _lasting_combination(residuals: Residuals, lags: list[int]) -> _Lasting:
+    at_lags = [lagged_correlations(residuals.e, residuals.e, -lag) for lag in lags]
+    strongest = max(at_lags, key=np.linalg.norm)
+    correlations, combinations = np.linalg.eigh((strongest + strongest.T) / 2)
+    best = int(np.argmax(np.abs(correlations)))
+    series = residuals.e @ combinations[:, [best]].astype(np.float32)
+    return _Lasting(series, float(correlations[best]))
+
+
+def _is_slow_noise(series: Floats, n_rows: int) -> bool:
+    """Return whether a series looks like normal noise of slow decay, smoothed over so many rows.
+
+    It is then no offset that jumps, and no oscillation.
+    """
+    if _kurtosis(np.diff(series)) > MAX_KURTOSIS_OF_STEPS:
+        return False
+    smooth = np.convolve(series, np.ones(n_rows) / n_rows, "valid").astype(float)
+    smooth = smooth - smooth.mean()
+    n = len(smooth)
+    spectrum = scipy.fft.rfft(smooth, 2 * n)
+    autocorrelation = scipy.fft.irfft(np.abs(spectrum) ** 2)[: n // 2]
+    autocorrelation /= max(float(autocorrelation[0]), np.finfo(float).tiny)
+    is_small = np.flatnonzero(autocorrelation < 0.05)
+    n_correlated = int(is_small[0]) if len(is_small) else len(autocorrelation)
+    n_independent = n / (1 + 2 * float(autocorrelation[1:n_correlated].sum()))
+    by_chance = -MAX_DEVIATIONS_OF_NOISE / np.sqrt(n_independent)
+    lowest = autocorrelation[: 4 * n_correlated].min()
+    oscillates = lowest < min(MIN_AUTOCORRELATION_OF_NOISE, by_chance)
+    standard_error = np.sqrt(24 / n_independent)
+    is_normal = abs(_kurtosis(smooth) - 3) < MAX_DEVIATIONS_OF_NOISE * standard_error
+    return bool(is_normal and not oscillates)
+
+
+def _kurtosis(series: Floats) -> float:
+    """Return the fourth moment over the squared variance: 3 for normal numbers."""
+    centred = series.astype(float) - float(series.mean())
+    return float(np.mean(centred**4) / max(np.mean(centred**2) ** 2, np.finfo(float).tiny))
 
 
 def _lasting_variance(residuals: Residuals, lags: list[int]) -> Floats:
@@ -594,18 +660,16 @@ def _with_random_signs(e: Floats, residuals: Residuals, generator: np.random.Gen
     return e * np.repeat(signs, n_rows)[: len(e), None]
 
 
-def _may_hold_earlier_inputs(excerpt: Excerpt, residuals: Residuals, lags: list[int]) -> bool:
+def _may_hold_earlier_inputs(
+    excerpt: Excerpt, residuals: Residuals, lasting: _Lasting, lags: list[int]
+) -> bool:
     """Return whether residuals may last because the device remembers for longer than its basis.
 
     Residuals that consist of earlier inputs resemble those so many rows before by the inputs that
     both hold. So the squared correlation is no larger than the capacity of all functions of these
     inputs. Those of single inputs are looked at, in the combination of residuals that lasts best.
     """
-    at_lags = [lagged_correlations(residuals.e, residuals.e, -lag) for lag in lags]
-    strongest = max(at_lags, key=np.linalg.norm)
-    correlations, combinations = np.linalg.eigh((strongest + strongest.T) / 2)
-    best = int(np.argmax(np.abs(correlations)))
-    lasting = residuals.e @ combinations[:, [best]].astype(np.float32)
+    series = lasting.series
     h = _own_functions(residuals)
 
     def held(series: Floats) -> float:
@@ -618,6 +682,6 @@ def _may_hold_earlier_inputs(excerpt: Excerpt, residuals: Residuals, lags: list[
     if excerpt.n <= 2 * nearest_far_shift:
         return True
     shifts = generator.integers(nearest_far_shift, excerpt.n - nearest_far_shift, N_FAR_SHIFTS)
-    by_chance = np.array([held(np.roll(lasting, shift, axis=0)) for shift in shifts.tolist()])
-    most_held = held(lasting) - by_chance.mean() + MAX_DEVIATIONS_OF_HELD * by_chance.std()
-    return bool(MIN_SHARE_OF_SINGLE_INPUTS * correlations[best] ** 2 < most_held)
+    by_chance = np.array([held(np.roll(series, shift, axis=0)) for shift in shifts.tolist()])
+    most_held = held(series) - by_chance.mean() + MAX_DEVIATIONS_OF_HELD * by_chance.std()
+    return bool(MIN_SHARE_OF_SINGLE_INPUTS * lasting.correlation**2 < most_held)
