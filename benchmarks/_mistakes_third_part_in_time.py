@@ -31,10 +31,12 @@ PLATE = (8, 12)
 
 @third_kind("strokes of a cold head", "period", "glitches", "outlying", "gap")
 def strokes_of_a_cold_head(run: Run) -> Data:
-    """Every 37th row gets a kick, and the next one half of it."""
+    """Every 37th row gets a kick, and the three rows after it ever weaker ones in other directions."""
     phase = np.arange(run.n) % ROWS_PER_STROKE
-    kick = np.select([phase == 0, phase == 1], [1.0, 0.5])[:, None]
-    return run.u, run.x + 3 * run.spread * run.generator.standard_normal(run.n_channels) * kick
+    kicks = np.zeros((ROWS_PER_STROKE, run.n_channels))
+    kicks[:4] = run.generator.standard_normal((4, run.n_channels))
+    kicks[:4] *= np.array([[4.0], [3.0], [2.0], [1.0]])
+    return run.u, run.x + run.spread * kicks[phase]
 
 
 @third_kind("power wanders", "response", "drift", "gain steps")
@@ -164,7 +166,7 @@ def stage_vibrates_after_long_moves(run: Run) -> Data:
     "laser keeps one of two modes", "memory", "drift", "noise", "response", devices=MEMORYLESS
 )
 def laser_keeps_one_of_two_modes(run: Run) -> Data:
-    """A large first input switches to the upper mode and a small one to the lower; others do nothing."""
+    """A large first input switches to the upper mode, which has other gains, and a small one back."""
     low, high = run.input_range
     position = (run.u[:, 0] - low) / (high - low)
     modes = np.empty(run.n)
@@ -175,8 +177,9 @@ def laser_keeps_one_of_two_modes(run: Run) -> Data:
         elif value < 0.25:
             mode = 0.0
         modes[row] = mode
-    size = 0.8 * run.spread * run.generator.standard_normal(run.n_channels)
-    return run.u, run.x + size * modes[:, None]
+    difference = 0.5 * run.generator.standard_normal(run.n_channels)
+    middle = run.x.mean(axis=0)
+    return run.u, middle + (1 + difference * modes[:, None]) * (run.x - middle)
 
 
 # ---------------------------------------------------------------------------------------------

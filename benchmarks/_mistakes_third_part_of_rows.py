@@ -189,27 +189,6 @@ def padded_with_zeros(run: Run) -> Data:
 
 
 @third_kind(
-    "delay embedding with the wrong sign", "later inputs", "late channels", "shift", "neighbours"
-)
-def delay_embedding_with_the_wrong_sign(run: Run) -> Data:
-    """The readouts of the next row, in place of the last row, are put beside those of each row."""
-    return run.u, np.column_stack([run.x, after(run.x)])
-
-
-@third_kind(
-    "next input among the readouts",
-    "later inputs",
-    "monitor",
-    "computed",
-    "late channels",
-    "shift",
-)
-def next_input_among_the_readouts(run: Run) -> Data:
-    """The column of the value to be predicted was left in the table of the readouts."""
-    return run.u, np.column_stack([run.x, after(run.u)[:, 0]])
-
-
-@third_kind(
     "peak detect mode",
     "neighbours",
     "memory",
@@ -242,6 +221,19 @@ def wells_light_each_other(run: Run) -> Data:
 # ---------------------------------------------------------------------------------------------
 # Sequences of devices with memory
 # ---------------------------------------------------------------------------------------------
+
+
+@third_kind(
+    "delay embedding with the wrong sign",
+    "later inputs",
+    "late channels",
+    "shift",
+    "neighbours",
+    devices=WITH_MEMORY,
+)
+def delay_embedding_with_the_wrong_sign(run: Run) -> Data:
+    """The readouts of the next row, in place of the last row, are put beside those of each row."""
+    return run.u, np.column_stack([run.x, after(run.x)])
 
 
 @third_kind(
