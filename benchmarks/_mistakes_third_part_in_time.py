@@ -282,6 +282,7 @@ def polarity_alternates(run: Run) -> Data:
     "glitches",
     "foreign rows",
     "noise",
+    devices=MEMORYLESS,
 )
 def interlock_trips(run: Run) -> Data:
     """After an input in the highest 3 % of the range the source is off for six rows."""

@@ -235,7 +235,13 @@ def peak_hold(run: Run) -> Data:
 # ---------------------------------------------------------------------------------------------
 
 
-@third_kind("denoised by few singular vectors", "dependent", "uncorrelated", min_channels=8)
+@third_kind(
+    "denoised by few singular vectors",
+    "dependent",
+    "uncorrelated",
+    min_channels=8,
+    debatable=True,
+)
 def denoised_by_few_singular_vectors(run: Run) -> Data:
     """A quarter of the directions of the readouts was kept, in all channels."""
     mean = run.x.mean(axis=0)
