@@ -1,8 +1,8 @@
 """The devices of the benchmark of mistakes, and one clean measurement of each.
 
 A device is a function from the inputs, in the order in which they were sent, to noisy readouts. Twelve devices
-forget each input at once, six have memory. Those of `_mistakes_devices_second_part` are held out: who develops checks
-of the data does not look at them.
+forget each input at once, six have memory. Those of `_mistakes_devices_second_part` and of the third part are held
+out: who develops checks of the data does not look at them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ Response = Callable[[Array, Generator], Array]
 WARM_UP_STEPS = 200
 # How far the parameters of the device that is exchanged for another one deviate, in their own spread.
 SIMILAR, OTHER = 0.15, 1.0
+
+# Parts of the tables of devices and of kinds of mistakes. Checks are developed with the first; the second and the
+# third stay unseen until checks are finished.
+DEVELOPED = "developed"
+HELD_OUT = "held-out"
+THIRD = "third"
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,8 @@ class Device:
         Makes the function from inputs and a random generator to readouts.
     n_samples
         Rows of a data set, after the warm-up.
-    held_out
-        Whether the device stays unseen while checks are developed.
+    part
+        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT or THIRD.
     """
 
     name: str
@@ -79,7 +85,7 @@ class Device:
     build: Callable[[Parameters], Response]
     n_samples: int
     seed: int
-    held_out: bool = False
+    part: str = DEVELOPED
 
     @property
     def has_memory(self) -> bool:

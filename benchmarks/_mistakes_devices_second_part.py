@@ -12,6 +12,7 @@ from scipy.signal import lfilter
 import infocap
 from _mistakes_devices import (
     DEVICES,
+    HELD_OUT,
     Array,
     Device,
     Generator,
@@ -203,23 +204,23 @@ def second_part() -> tuple[Device, ...]:
     switches = infocap.product_basis("bernoulli", 7, 4)
     normal_delays = infocap.delayed_basis("hermite", 1, {1: 14, 2: 8})
     return (
-        Device("tuned etalons", legendre(2, 12), tuned_etalons, 3500, 71, held_out=True),
-        Device("spectrometer", legendre(2, 9), spectrometer, 6000, 72, held_out=True),
+        Device("tuned etalons", legendre(2, 12), tuned_etalons, 3500, 71, part=HELD_OUT),
+        Device("spectrometer", legendre(2, 9), spectrometer, 6000, 72, part=HELD_OUT),
         Device(
             "three photodiodes",
             legendre(2, 6, domain=(0, 10)),
             three_photodiodes,
             1200,
             73,
-            held_out=True,
+            part=HELD_OUT,
         ),
-        Device("relays", legendre(3, 5), relays, 5000, 74, held_out=True),
-        Device("plasma probes", legendre(3, 5), plasma_probes, 4000, 75, held_out=True),
-        Device("switched gates", switches, switched_gates, 3000, 76, held_out=True),
-        Device("magnetic oscillator", delayed(1), magnetic_oscillator, 3000, 91, held_out=True),
-        Device("counted loop", delayed(1, domain=(0, 1)), counted_loop, 4500, 92, held_out=True),
-        Device("synaptic transistors", delayed(1), synaptic_transistors, 2000, 93, held_out=True),
-        Device("ringing plate", normal_delays, ringing_plate, 6000, 94, held_out=True),
+        Device("relays", legendre(3, 5), relays, 5000, 74, part=HELD_OUT),
+        Device("plasma probes", legendre(3, 5), plasma_probes, 4000, 75, part=HELD_OUT),
+        Device("switched gates", switches, switched_gates, 3000, 76, part=HELD_OUT),
+        Device("magnetic oscillator", delayed(1), magnetic_oscillator, 3000, 91, part=HELD_OUT),
+        Device("counted loop", delayed(1, domain=(0, 1)), counted_loop, 4500, 92, part=HELD_OUT),
+        Device("synaptic transistors", delayed(1), synaptic_transistors, 2000, 93, part=HELD_OUT),
+        Device("ringing plate", normal_delays, ringing_plate, 6000, 94, part=HELD_OUT),
     )
 
 

@@ -3,7 +3,7 @@
 The kinds stand in five modules, each beside its function: `_mistakes_of_rows` (which readouts belong to which
 inputs), `_mistakes_in_time` (the device or the electronics change along the run), `_mistakes_of_values` (single
 numbers), `_mistakes_of_inputs` (what was sent), and `_mistakes_of_sequences` (devices with memory only). Those of
-`_mistakes_second_part` are held out.
+`_mistakes_second_part` and of the three modules of the third part are held out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from _mistakes_devices import Array, Device, Run
+from _mistakes_devices import DEVELOPED, Array, Device, Run
 
 Data = tuple[Array, Array]
 Maker = Callable[[Run], Data]
@@ -91,8 +91,8 @@ class Kind:
         More such words where the device has memory.
     devices
         Which devices it is made on: BOTH, MEMORYLESS or WITH_MEMORY.
-    held_out
-        Whether the kind stays unseen while checks are developed.
+    part
+        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT or THIRD.
     debatable
         Whether some would not call it a mistake, or see it as part of the device.
     traceless
@@ -106,7 +106,7 @@ class Kind:
     devices: str
     min_inputs: int
     min_channels: int
-    held_out: bool
+    part: str
     debatable: bool
     traceless: bool
 
@@ -134,7 +134,7 @@ def kind(
     devices: str = BOTH,
     min_inputs: int = 1,
     min_channels: int = 1,
-    held_out: bool = False,
+    part: str = DEVELOPED,
     debatable: bool = False,
     traceless: bool = False,
 ) -> Callable[[Maker], Maker]:
@@ -152,7 +152,7 @@ def kind(
             devices=devices,
             min_inputs=min_inputs,
             min_channels=min_channels,
-            held_out=held_out,
+            part=part,
             debatable=debatable,
             traceless=traceless,
         )

@@ -18,7 +18,7 @@ def cells(run: Run, share: float, value: float) -> Data:
     return run.u, np.where(run.some(share, run.x.shape), value, run.x)
 
 
-@kind("a cell of 9.91E37", "codes", "outlying", "units")
+@kind("a cell of 9.91E37", "codes", "outlying", "units", min_channels=3)
 def cell_of_overflow(run: Run) -> Data:
     return run.u, changed(run.x, (run.n // 3, 2), 9.91e37)
 

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 from scipy.signal import detrend, lfilter, resample, savgol_filter
 
-from _mistakes_devices import OTHER, SIMILAR, Array, Run
+from _mistakes_devices import HELD_OUT, OTHER, SIMILAR, Array, Run
 from _mistakes_kinds import MEMORYLESS, WITH_MEMORY, Data, after, before, changed, kind
 
-unseen_kind = partial(kind, held_out=True)
+unseen_kind = partial(kind, part=HELD_OUT)
 
 
 def file_of_row(run: Run, n_rows: int) -> Array:

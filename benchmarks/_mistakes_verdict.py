@@ -75,8 +75,8 @@ class Case:
     device: str
     kind: str
     has_memory: bool
-    device_held_out: bool
-    kind_held_out: bool
+    device_part: str
+    kind_part: str
     debatable: bool
     traceless: bool
     wrong: bool
@@ -203,8 +203,8 @@ def judge(device: Device, kind: Kind) -> Case:
         device=device.name,
         kind=kind.name,
         has_memory=device.has_memory,
-        device_held_out=device.held_out,
-        kind_held_out=kind.held_out,
+        device_part=device.part,
+        kind_part=kind.part,
         debatable=kind.debatable,
         traceless=kind.traceless,
         wrong=wrong,

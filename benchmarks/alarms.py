@@ -8,8 +8,10 @@ is then computed here (`FACTS`). Seeds are far from those of tests.
 Since 19 November 2026 the kinds of `_clean_second_part` and the designs that are marked in
 `_clean_designs` are held out; somebody wrote them who has not read the checks. ``--part held-out``
 measures these kinds in all designs and all kinds in these designs; it is run when checks are
-finished, and reported by totals only; ``--reveal`` lists its runs, too. All other kinds and designs
-count as developed. The third of the kinds that was held out before was run and looked at.
+finished, and reported by totals only; ``--reveal`` lists its runs, too. ``--part third`` does the
+same for the kinds of `_clean_third_part`, by somebody else who has not read the checks either, in
+all designs. All other kinds and designs count as developed. The third of the kinds that was held
+out before was run and looked at.
 
     python benchmarks/alarms.py --write   # everything
     python benchmarks/alarms.py --only alarms --part developed --runs 10
@@ -39,11 +41,12 @@ import infocap
 from _clean_designs import DESIGNS, WORDS_ABOUT_INPUTS, as_file, design_names
 from _clean_devices import Kind, developed_kinds, readouts
 from _clean_second_part import held_out_kinds
+from _clean_third_part import third_kinds
 from _common import run_tables
 from _cost_of_checks import cost_of_checks
 from _real_recordings import cause_of, data_folder, in_cell, real_recordings, repair_in_words
 
-PARTS = ("developed", "held-out")
+PARTS = ("developed", "held-out", "third")
 TABLES = {
     "alarms": "Clean runs",
     "real": "Correct recordings of others",
@@ -185,11 +188,13 @@ def first_seed_of(kind_name: str) -> int:
 @cache
 def kinds() -> dict[str, Kind]:
     """Return all kinds by their names, those that are held out behind the others."""
-    return {**developed_kinds(), **held_out_kinds()}
+    return {**developed_kinds(), **held_out_kinds(), **third_kinds()}
 
 
 def part_of(run: Run) -> str:
-    """Return "held-out" where the kind or the design is held out."""
+    """Return "third" for a kind of the third part, else whether kind or design is held out."""
+    if run.kind in third_kinds():
+        return "third"
     is_held_out = run.kind in held_out_kinds() or DESIGNS[run.design].held_out
     return "held-out" if is_held_out else "developed"
 

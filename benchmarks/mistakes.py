@@ -9,7 +9,9 @@ describes the mistake truly (`_mistakes_kinds` has the words).
 Since 19 November 2026 the kinds of `_mistakes_second_part` and the devices of `_mistakes_devices_second_part` are held
 out; somebody wrote them who has not read the checks. Who develops checks reads neither module, runs ``--part
 developed`` only, and ``--part held-out`` once, when the checks are finished: it makes these kinds on all devices and
-all kinds on these devices, and tells how well checks do on what nobody has seen. All other kinds and devices count as
+all kinds on these devices, and tells how well checks do on what nobody has seen. The kinds and devices of the modules
+``_mistakes_*third_part*``, by somebody else who has not read the checks either, are held out in the same way; ``--part
+third`` makes these kinds on all devices, and all kinds on these devices. All other kinds and devices count as
 developed. The third of them that was held out before was run and looked at.
 """
 
@@ -28,7 +30,7 @@ from importlib import import_module
 from pathlib import Path
 
 from _common import run_tables
-from _mistakes_devices import DEVICES, Device
+from _mistakes_devices import DEVELOPED, DEVICES, HELD_OUT, THIRD, Device
 from _mistakes_kinds import KINDS, Kind
 from _mistakes_verdict import (
     CRASHED,
@@ -51,18 +53,33 @@ MODULES_OF_TABLES = (
     "_mistakes_of_sequences",
     "_mistakes_second_part",
     "_mistakes_devices_second_part",
+    "_mistakes_third_part_of_rows",
+    "_mistakes_third_part_of_values",
+    "_mistakes_third_part_in_time",
+    "_mistakes_devices_third_part",
+    "_mistakes_devices_with_memory_third_part",
 )
 for module in MODULES_OF_TABLES:
     import_module(module)
 
 # Kinds that one process works on before it reports.
 KINDS_PER_JOB = 12
-PARTS = ("all", "developed", "held-out")
-CELLS = {
-    (False, False): "developed",
-    (False, True): "kind held out",
-    (True, False): "device held out",
-    (True, True): "both held out",
+# A pair of a kind and a device belongs to the later one of their parts.
+PARTS = (DEVELOPED, HELD_OUT, THIRD)
+ALL_PARTS = "all"
+# Cells of each part: which of kind and device belong to it; the other one belongs to an earlier part.
+CELLS_OF_PART = {
+    DEVELOPED: {"both": "developed"},
+    HELD_OUT: {
+        "kind": "kind held out",
+        "device": "device held out",
+        "both": "both held out",
+    },
+    THIRD: {
+        "kind": "kind of the third part",
+        "device": "device of the third part",
+        "both": "both of the third part",
+    },
 }
 MARKS = {
     SILENT: "**silent**",
@@ -74,9 +91,22 @@ MARKS = {
 }
 
 
+def later_part(device_part: str, kind_part: str) -> str:
+    """Return the part to which a pair of a device and a kind belongs."""
+    return max(device_part, kind_part, key=PARTS.index)
+
+
+def part_of(case: Case) -> str:
+    """Return the part to which a case belongs."""
+    return later_part(case.device_part, case.kind_part)
+
+
 def cell_of(case: Case) -> str:
-    """Return which of kind and device are held out."""
-    return CELLS[case.device_held_out, case.kind_held_out]
+    """Return which of kind and device are held out, and in which part."""
+    cells = CELLS_OF_PART[part_of(case)]
+    if case.device_part == case.kind_part:
+        return cells["both"]
+    return cells["kind" if case.kind_part == part_of(case) else "device"]
 
 
 def chosen_pairs(options: argparse.Namespace) -> dict[Device, list[Kind]]:
@@ -89,8 +119,7 @@ def chosen_pairs(options: argparse.Namespace) -> dict[Device, list[Kind]]:
         for kind in KINDS.values():
             if options.kinds and kind.name not in options.kinds:
                 continue
-            is_developed = not (device.held_out or kind.held_out)
-            is_in_part = options.part == "all" or is_developed == (options.part == "developed")
+            is_in_part = options.part in (ALL_PARTS, later_part(device.part, kind.part))
             if is_in_part and kind.is_possible_on(device, n_channels):
                 pairs.setdefault(device, []).append(kind)
     return pairs
@@ -170,8 +199,14 @@ def scores(cases: Sequence[Case], has_memory: bool) -> list[str]:
         "|---" * (len(OUTCOMES) + 6) + "|",
     ]
     of_sort = [case for case in cases if case.has_memory == has_memory]
-    for cell in CELLS.values():
-        lines.append(score(cell, [case for case in of_sort if cell_of(case) == cell]))
+    for part, cells in CELLS_OF_PART.items():
+        of_part = [case for case in of_sort if part_of(case) == part]
+        if not of_part:
+            continue
+        for cell in cells.values():
+            lines.append(score(cell, [case for case in of_part if cell_of(case) == cell]))
+        if len(cells) > 1:
+            lines.append(score(f"**all of the part {part}**", of_part))
     lines.append(score("**all**", of_sort))
     return lines
 
@@ -198,7 +233,8 @@ def kinds_by_devices(cases: Sequence[Case], has_memory: bool) -> list[str]:
     kinds = [name for name in KINDS if any(name == kind for kind, _ in of_sort)]
     lines = [row(["mistake", *devices]), "|---" * (1 + len(devices)) + "|"]
     for kind in kinds:
-        cells = [f"{kind} (held out)" if KINDS[kind].held_out else kind]
+        part = KINDS[kind].part
+        cells = [kind if part == DEVELOPED else f"{kind} ({part})"]
         for device in devices:
             case = of_sort.get((kind, device))
             if case is None:
@@ -233,7 +269,7 @@ def tables_of(cases: Sequence[Case]) -> dict[str, Callable[[], list[str]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the tables in RESULTS.md")
-    parser.add_argument("--part", choices=PARTS, default="all", help="what is not held out, or is")
+    parser.add_argument("--part", choices=(ALL_PARTS, *PARTS), default=ALL_PARTS)
     parser.add_argument("--json", type=Path, help="a file for every case")
     parser.add_argument("--kinds", nargs="+", metavar="NAME", choices=KINDS)
     parser.add_argument("--devices", nargs="+", metavar="NAME", choices=DEVICES)
