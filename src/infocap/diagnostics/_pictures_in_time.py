@@ -42,7 +42,8 @@ def response_along_the_run(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     channels = excerpt.residuals.channels
     residuals = residuals_in_widths(excerpt)
     fitted_channels = channels - residuals
-    functions = [excerpt.residuals.h[:, [k]] for k in range(N_FUNCTIONS)]
+    h = excerpt.residuals.h[:, :N_FUNCTIONS]
+    functions = [h[:, [k]] for k in range(h.shape[1])]
     power = np.array([_slow_power(excerpt, residuals * function) for function in functions])
     power_of_gains = _slow_power(excerpt, residuals * fitted_channels)
     if power_of_gains.max() > power.max():
@@ -191,13 +192,12 @@ def spectrum(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     Which of them it is, is decided by the power at the period that was found.
     """
     residuals = excerpt.residuals
+    h = residuals.h[:, :N_FUNCTIONS]
     candidates = {
         "readouts": residuals.e,
         "gains": residuals.gain[:, None],
         "misfit": residuals.log_misfit[:, None],
-        "responses": np.concatenate(
-            [residuals.e * residuals.h[:, [k]] for k in range(N_FUNCTIONS)], axis=1
-        ),
+        "responses": np.concatenate([residuals.e * h[:, [k]] for k in range(h.shape[1])], axis=1),
     }
     frequency = 1.0 / float(found["period"])
     powers = {name: _relative_power(values) for name, values in candidates.items()}

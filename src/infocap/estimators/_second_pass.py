@@ -24,6 +24,7 @@ bars.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -448,8 +449,10 @@ def _capacities(c: Any, gram: Any, is_safe: bool) -> Any:
             lower = cholesky(gram)
             if np.isfinite(lower[-1, -1]):
                 return xp.sum(solve_triangle(lower, c.T) ** 2, axis=0)
-        # Half of the samples may give a G with negative eigenvalues, which has no such factor.
-        return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
+        # Half of the samples may give a G with negative eigenvalues, which has no such factor, or
+        # one that is singular.
+        with suppress(np.linalg.LinAlgError):
+            return xp.vecdot(xp.linalg.solve(gram, c.T).T, c)
     whitening, _ = whitening_from_gram(gram)
     return xp.sum((c @ whitening) ** 2, axis=1)
 
