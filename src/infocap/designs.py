@@ -90,10 +90,10 @@ def draw(
         The same seed gives the same points; None gives fresh ones.
     blocks
         Independent designs of n_samples / blocks points, one after the other, each in a random
-        order; of a single block each half is even, and its order random. By default eight; four,
-        two or one where a block would have fewer than 64 points, or than discrete inputs have
-        states (2^q for q binary inputs). Twice the blocks with twice the samples begin with the
-        same points. Random points have none: their first N stay when more are drawn.
+        order. By default eight; four, two or one where a block would have fewer than 64 points, or
+        than discrete inputs have states (2^q for q binary inputs). Algorithm 1 wants two or more,
+        because half of one is not even. Twice the blocks with twice the samples begin with the same
+        points. Random points have none: their first N stay when more are drawn.
 
     Returns
     -------
@@ -333,8 +333,7 @@ def _points(
 
     Block i depends on the seed, on i and on its size alone. The order inside a block is random: in
     Sobol order points of two seeds are images of each other, and neighbours are related, so inputs
-    of a wrong seed, or off by one row, would give a plausible profile. Of a single block the order
-    is random inside each half, so that both halves, which Algorithm 1 compares, are nets.
+    of a wrong seed, or off by one row, would give a plausible profile.
     """
     n_samples = require_whole_number("n_samples", n_samples, 1)
     if seed is not None:
@@ -351,8 +350,7 @@ def _points(
         key = np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number))
         generator = np.random.default_rng(key)
         block = make_points(basis.n_inputs, size, generator)
-        parts = [block] if blocks > 1 else [block[: size // 2], block[size // 2 :]]
-        points += [generator.permutation(part) for part in parts]
+        points.append(generator.permutation(block))
     return _off_the_edge(np.vstack(points))
 
 

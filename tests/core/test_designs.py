@@ -99,18 +99,6 @@ def test_every_sobol_block_is_balanced(blocks):
         assert np.array_equal(counts, np.full(8, size // 8))
 
 
-def test_both_halves_of_a_single_net_are_nets_in_random_order():
-    u = draw(BASIS, 1024, seed=5, blocks=1)
-    for half in np.split(u, 2):
-        for column in half.T:  # one point in each of 512 intervals
-            interval = np.floor((column + 1) / 2 * 512)
-            assert np.array_equal(np.sort(interval), np.arange(512))
-        octant = (half > 0) @ [1, 2, 4]
-        assert np.array_equal(np.bincount(octant), np.full(8, 64))
-        assert not np.array_equal(np.sort(octant), octant)
-    assert len(draw(BASIS, 33, design="halton", seed=5, blocks=1)) == 33
-
-
 @pytest.mark.parametrize("blocks", [1, 8])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_rows_of_two_seeds_and_neighbouring_rows_are_unrelated(design, blocks):
