@@ -312,7 +312,7 @@ def test_saturated_channels_are_noticed(device):
     _, raised = messages_of(u, np.minimum(x, 0.9), basis)
     assert any("look saturated or clipped (column" in m and "of 30 channels" in m for m in raised)
     _, raised = messages_of(u, np.round(x * 16) / 16, basis)  # a 5-bit converter
-    assert any("take few distinct values" in message for message in raised)
+    assert any("hold whole steps, or numbers of few digits" in message for message in raised)
 
 
 def test_a_rank_below_k_is_noticed():

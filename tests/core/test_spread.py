@@ -257,7 +257,7 @@ def test_arrays_in_a_cluster_are_reduced_there(client, monkeypatch):
     import dask.array as da
     from distributed.sizeof import sizeof
 
-    here = infocap.draw(BASIS, 16 * 4096, design="random", seed=5)
+    here = infocap.draw(BASIS, 32 * 4096, design="random", seed=5)
     measured = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(here)
     expected = infocap.estimate(here, measured, BASIS, method="raw")
     x = client.persist(da.from_array(measured, chunks=(4000, 4)))

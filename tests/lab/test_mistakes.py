@@ -83,7 +83,7 @@ WARNED = {
     ),
     "5-bit converter": (
         lambda x: {"readouts": np.round(x * 16) / 16},
-        "channels take few distinct values",
+        "channels hold whole steps, or numbers of few digits",
     ),
     "a channel twice": (
         lambda x: {"readouts": with_column(x, 4, x[:, 9])},

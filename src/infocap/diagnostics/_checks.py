@@ -300,9 +300,11 @@ def _each_cause_once(by_cause: dict[str, list[Check]]) -> Iterator[Check]:
         yield Check(text, check.kind, **found)
 
 
-def _importance(check: Check) -> tuple[bool, float]:
+def _importance(check: Check) -> tuple[bool, bool, float]:
     """Return a key by which the most important finding of a cause is the largest."""
-    return check.kind == "warning", float(check.found.get("capacity", 0.0))
+    is_warning = check.kind == "warning"
+    lasts = not check.found.get("comes_and_goes", False)
+    return is_warning, lasts, float(check.found.get("capacity", 0.0))
 
 
 def _drop_refuted(by_cause: dict[str, list[Check]], case: Case) -> None:

@@ -589,6 +589,7 @@ def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         cause="drift",
         next_step="find its source, or measure a reference in between and subtract it",
         in_short="offsets that come and go",
+        comes_and_goes=True,  # What drifts along the whole run also does so.
         capacity=capacity,
         is_note=is_little,  # The device itself may have slow states.
         p_value=p_value,

@@ -11,8 +11,9 @@ import scipy
 
 from ..typing import Floats, Integers
 
-# Rows of inputs that are looked at for holds: they read fast, and hold thousands of changes.
-MAX_ROWS_FOR_HOLDS = 1 << 16
+# Rows of inputs that are looked at for holds: they are fetched fast from a file or a cluster, and
+# hold dozens of changes of an input that is held for hundreds of rows.
+MAX_ROWS_FOR_HOLDS = 1 << 13
 # Of held inputs more than this fraction of the differences between neighbouring rows is noise,
 # because only one row in `rows_per_step` brings a new value.
 NOISE_QUANTILE = 0.25

@@ -323,7 +323,9 @@ def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
     plan = _plan_of(recording)
     if plan is None:
         families: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
-        if basis_options.max_delay is not None and not _fits_legendre(recording):
+        is_declared = bool(basis_options.family or basis_options.domain or basis_options.input)
+        of_sequence = basis_options.max_delay is not None
+        if of_sequence and not is_declared and not _fits_legendre(recording):
             families = ["recorded"] * len(families)
     else:
         families = list(plan.basis.families)
