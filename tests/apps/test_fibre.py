@@ -418,7 +418,7 @@ def test_bad_parameters_get_one_clear_error():
             {"n_inputs": 3},
             r"n_inputs=3` does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]",
         ),
-        ({"phase_noise": "pixel"}, "phase_noise='pixel'` is not one of 'cell', 'bin', None"),
+        ({"phase_noise": "pixel"}, "phase_noise='pixel'` is not one of 'bin', 'cell', None"),
         ({"tolerance": 0.0}, "tolerance=0"),
         ({"encoder": Encoder(span_nm=9.0)}, "encoder's span_nm=9 is wider than the raster"),
         ({"detector": Detector(span_nm=8.2)}, "detector's span_nm=8.2 is wider than the raster"),
@@ -466,7 +466,7 @@ def test_values_come_from_the_stage_unless_given():
     assert (system.n_inputs, system.phase_noise) == (2, "bin")
     assert FibreSystem(power_dbm=-1.9, pulse=Pulse(power_dbm=1.0)).pulse.power_dbm == -1.9
     assert replace(system, power_dbm=6.6, phase_noise=None).encoder.phase_noise is None
-    assert FibreSystem() == FibreSystem(power_dbm=6.6, length_m=5.0, n_inputs=5, phase_noise="cell")
+    assert FibreSystem() == FibreSystem(power_dbm=6.6, length_m=5.0, n_inputs=5, phase_noise="bin")
 
 
 def test_the_stages_are_those_of_the_measurement():
@@ -562,10 +562,18 @@ def test_bins_that_differ_stay_the_same_device_and_change_what_it_computes():
 
 
 def test_the_published_twin_takes_any_setting_and_has_no_phase_noise():
-    system = FibreSystem.published(power_dbm=1.0, length_m=5.0, n_inputs=2)
-    assert (system.power_dbm, system.length_m, system.phase_noise) == (1.0, 5.0, None)
-    assert system.detector.noisy
-    assert system.fibre.prechirp_length_m == 138.0
+    for member in range(FibreSystem.n_published):
+        system = FibreSystem.published(member=member, power_dbm=1.0, length_m=5.0, n_inputs=2)
+        assert (system.power_dbm, system.length_m, system.phase_noise) == (1.0, 5.0, None)
+        assert system.detector.noisy
+
+
+def test_the_published_twins_are_several_and_the_best_is_the_default():
+    lengths = [FibreSystem.published(member=k).fibre.prechirp_length_m for k in (0, 1)]
+    assert lengths == [241.0, 138.0]
+    assert FibreSystem.published() == FibreSystem.published(member=0)
+    with pytest.raises(ParameterError, match="`member=2` is not one of the 2 published fits; give"):
+        FibreSystem.published(member=2)
 
 
 def test_many_samples_are_propagated_on_two_threads_as_on_one():
