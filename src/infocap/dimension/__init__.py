@@ -13,4 +13,4 @@ from ._repeats import dead_channels as dead_channels
 from ._spectra import readouts as readouts
 from ._whitening import whiten as whiten
 
-__all__ = ["Indicator", "Repeats", "from_repeats", "indicator", "noise_scale"]
+__all__ = ["CapacityAtShots", "Indicator", "Repeats", "from_repeats", "indicator", "noise_scale"]
