@@ -462,11 +462,18 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         if excerpt.of_sequence and not costs_enough(capacity):
             continue  # The readouts of a device with memory have a spectrum of their own.
         period = n / frequency
+        next_step = "find its source, or subtract it"
+        if excerpt.of_sequence:
+            # A device with memory may oscillate by itself.
+            next_step = (
+                "find its source; if the device itself oscillates, count it as a function of time, "
+                f"with `period={period:.4g}` and `time_degree=1` of delayed_basis"
+            )
         check = finding(
             f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two "
             "clocks, or batches",
             cause="period",
-            next_step=_next_step_of_period(excerpt, period),
+            next_step=next_step,
             in_short="a period in the readouts",
             capacity=capacity,
             p_value=p_value,
@@ -475,16 +482,6 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
         checks.append(check)
     if checks:
         yield max(checks, key=lambda check: float(check.found["capacity"]))
-
-
-def _next_step_of_period(excerpt: Excerpt, period: float) -> str:
-    """Return what to do about a period: a device with memory may oscillate by itself."""
-    if not excerpt.of_sequence:
-        return "find its source, or subtract it"
-    return (
-        "find its source; if the device itself oscillates, count it as a function of time, with "
-        f"`period={period:.4g}` and `time_degree=1` of delayed_basis"
-    )
 
 
 def _capacity_of_line(residuals: Residuals, n_rows: int, frequency: int) -> float:
