@@ -38,6 +38,12 @@ class CapacityAtShots:
         The numbers of shots, (numbers,).
     total, standard_error
         The total capacity of the average of so many shots, and its standard error, (numbers,).
+
+    Examples
+    --------
+    >>> print(CapacityAtShots(np.array([1.0, 4.0]), np.array([4.2, 4.8]), np.array([0.1, 0.1])))
+    1 shots: total 4.20 ± 0.10
+    4 shots: total 4.80 ± 0.10
     """
 
     shots: Floats
