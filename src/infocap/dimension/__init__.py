@@ -1,6 +1,6 @@
 """How many functions of its input a system computes, without naming them: repeats and factors."""
 
-from ._repeats import Repeats, from_repeats
+from ._repeats import CapacityAtShots, Repeats, from_repeats
 from ._spectra import Indicator, indicator, noise_scale
 
 # isort: split
