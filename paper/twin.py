@@ -284,7 +284,7 @@ def draw(data: xr.Dataset) -> Figure:
     right.set_xlabel("fibre before the amplifier (m)")
     right.set_ylabel(r"$\chi^2$ of 131 measured numbers")
     right.legend(loc="upper right")
-    lettered(right, "b", "the noise fitted at each length")
+    lettered(right, "b", "pattern 0, bins kept, noise fitted at each length")
     return figure
 
 
