@@ -253,9 +253,15 @@ class FibreSystem:
 
     @property
     def uses_single_precision(self) -> bool:
-        """Whether the tolerance allows single precision, and noise is far above its rounding."""
-        phase_noise = self.encoder.phase_noise_rad if self.encoder.n_noises else 0.0
-        noise = max(phase_noise, self.detector.relative)
+        """Whether the tolerance allows single precision, and noise is far above its rounding.
+
+        It has to be so in every direction of the readouts. Noise of cells or of the detector is.
+        The few phases of bins leave most directions free of noise, in which rounding would pass for
+        functions of the inputs.
+        """
+        noise = self.detector.relative
+        if self.encoder.phase_noise == "cell":
+            noise = max(noise, self.encoder.phase_noise_rad)
         return self.fibre.uses_single_precision and noise >= MIN_NOISE_FOR_SINGLE_PRECISION
 
     def __call__(self, u: Any, seed: Any = None) -> Any:
@@ -442,7 +448,9 @@ class FibreSystem:
             factors = [float(np.sqrt(ratio)) for ratio in ratios]
             before = xp.concat([before * factor for factor in factors], axis=0)
             in_time = xp.concat([in_time * factor for factor in factors], axis=0)
-        after = self.fibre.propagate(before, self.grid, lengths_m, in_time)
+        # Rounding would hide what noise of bins leaves to be seen: see `uses_single_precision`.
+        allows_single = self.uses_single_precision or self.encoder.phase_noise != "bin"
+        after = self.fibre.propagate(before, self.grid, lengths_m, in_time, allows_single)
         return _Light(mask, before, [xp.astype(field, xp.complex128) for field in after])
 
     def _field_in_time(self, field: Any, between: Any) -> Any:
