@@ -302,10 +302,10 @@ def check(data: xr.Dataset) -> list[Line]:
     )
     lines.append(
         line(
-            f"Fits within {GOOD:g} of the best chi², from {len(starts[0])} starts with each pattern of the bins",
+            f"Fits within {GOOD:g} of the best chi², from several starts with each pattern of the bins",
             "-",
             "-",
-            f"{len(best)}: chi² {listed(data['chi2'].sel(variant=best))}; the starts end at chi² {ends}",
+            f"{len(best)} from {len(starts[0])} starts of each: chi² {listed(data['chi2'].sel(variant=best))}; the starts end at chi² {ends}",
             None,
         )
     )
