@@ -1,7 +1,7 @@
 """How right `dimension.from_repeats` is: bias, standard error and coverage over many data sets of known systems.
 
 (a) two repeats at random inputs, (b) more repeats, few repeated inputs, Sobol inputs, (c) how often the indicator
-function finds the number of factors. With --write, RESULTS.md is brought up to date.
+function finds the number of factors, (d) the total at more shots than were measured. With --write, RESULTS.md is brought up to date.
 """
 
 from __future__ import annotations
@@ -171,6 +171,48 @@ def factors() -> list[str]:
     return lines
 
 
+# Readouts, standard deviation of the noise, inputs, and repeats. With 20 readouts of 14 functions, six directions of
+# the readouts hold noise alone.
+CASES_OF_SHOTS = ((12, 0.5, 1024, 2), (12, 0.5, 1024, 4), (20, 0.3, 2048, 2), (20, 1.0, 2048, 2))
+SHOTS = (1, 4, 16)
+
+
+def more_shots() -> list[str]:
+    """The total of averages of several shots, from repeats of single shots, of mixtures whose capacities are known."""
+
+    def mixture(n_readouts: int, noise: float) -> infocap.theory.RandomMixture:
+        basis = infocap.product_basis("legendre", 2, 6)
+        return infocap.theory.random_mixture(
+            basis, n_active=14, n_readouts=n_readouts, noise=noise, seed=1
+        )
+
+    lines = [
+        "| readouts, noise, inputs, repeats | " + " | ".join(f"{n} shots" for n in SHOTS) + " |",
+        "|---" * (1 + len(SHOTS)) + "|",
+    ]
+    for n_readouts, noise, n_inputs, n_repeats in CASES_OF_SHOTS:
+        system = mixture(n_readouts, noise)
+        truth = np.array([mixture(n_readouts, noise / n**0.5).exact().sum() for n in SHOTS])
+        errors, ratios = [], []
+        for seed in range(N_DATA_SETS):
+            u = infocap.draw(system.basis, n_inputs, design="random", seed=seed)
+            shots = [system(u, seed=1000 * seed + k) for k in range(n_repeats)]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", infocap.errors.DataWarning)
+                found = infocap.dimension.from_repeats(*shots).capacity_at(SHOTS)
+            errors.append(found.total - truth)
+            ratios.append(errors[-1] / found.standard_error)
+        mean, scatter = np.mean(errors, axis=0), np.std(errors, axis=0)
+        holds = np.mean(np.abs(ratios) < 1.96, axis=0)
+        cells = [
+            f"{true:.2f}: {off:+.3f} ± {width:.3f}, {share:.0%} hold"
+            for true, off, width, share in zip(truth, mean, scatter, holds, strict=True)
+        ]
+        name = f"{n_readouts}, {noise:g}, {n_inputs}, {n_repeats}"
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="update RESULTS.md")
@@ -178,6 +220,7 @@ def main() -> None:
         f"(a) Two repeats at N random inputs, {N_DATA_SETS} data sets": two_repeats,
         f"(b) Other designs, N = 1024, {N_DATA_SETS} data sets": other_designs,
         f"(c) How often the indicator finds the number of factors, {N_DATA_SETS} data sets": factors,
+        f"(d) At more shots: the truth, mean error ± scatter, intervals that hold, {N_DATA_SETS} data sets": more_shots,
     }
     run_tables("Repeats", "python benchmarks/repeats.py", tables, parser.parse_args().write)
 

@@ -71,6 +71,7 @@ SECTIONS = {
         "estimators/_control_variate.py",
         "estimators/_rules.py",
         "estimators/_pipeline.py",
+        "workflow/_calibrate.py",
         "workflow/_choose.py",
         "workflow/_diagnose.py",
         "workflow/_estimate.py",

@@ -1,4 +1,9 @@
-"""What the published experiment measured at -1.9 dBm and 40 m, read from its Figure 1."""
+"""What the authors show of their experiment, read from a picture in their repository.
+
+The picture is images/visualisations.jpg of the repository rumaram/infoprocap (commit 848affc). Its README calls it an
+example, and names neither power nor length. That it is the paper's Figure 1, hence at -1.9 dBm and 40 m, is our
+inference: the paper's caption describes the same two panels.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ import numpy as np
 
 import infocap
 
-POWER_DBM, LENGTH_M = -1.9, 40.0
+POWER_DBM, LENGTH_M = -1.9, 40.0  # of Figure 1
+SOURCE = "the authors' example, taken for Fig. 1"
 TOTAL = {2: 18.5, 5: 39.1}
 # Five inputs: the sum of the capacities of each total degree, 0 to 8.
 BY_DEGREE = np.array([1, 4.47, 12.76, 7.38, 12.58, 0.12, 0.61, 0, 0.19])

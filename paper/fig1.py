@@ -1,4 +1,4 @@
-"""Figure 1: the two ways to show capacities, as measured, by the plain model, and by the twin."""
+"""Figure 1: the two ways to show capacities, as the authors show them, by the plain model, and by the twin."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ import infocap
 from ._common import (
     MOST,
     SWEEP,
+    TWINS,
     Line,
     as_result,
+    bars,
     canvas,
+    circle,
     finished,
     lettered,
     line,
@@ -26,17 +29,16 @@ from ._common import (
     swept,
 )
 from ._common import QUICK as QUICK_SWEEP
-from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM, TOTAL, matrix_values
+from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM, SOURCE, TOTAL, matrix_values
 from ._work import Work
 
 TITLE = "Capacity matrix and capacity bars, -1.9 dBm, 40 m: measured, plain model, twin"
 PARAMETERS: dict[str, Any] = SWEEP | {"powers_dbm": [POWER_DBM], "lengths_m": [LENGTH_M]}
 QUICK = {name: value for name, value in QUICK_SWEEP.items() if name != "powers_dbm"}
 MODELS = {
-    "plain": "phase noise per 1 GHz cell, as in the authors' program",
-    "bin": "phase noise per encoding bin, as in the paper's text",
-    "twin": "the twin",
-}
+    "plain": "phase noise per encoding bin, as in the paper's text",
+    "cell": "phase noise per 1 GHz cell, as in the authors' program",
+} | {name: name for name in TWINS}
 CELLS = matrix_values(infocap.product_basis("legendre", 2, SWEEP["max_degree"][2]).indices)
 
 
@@ -44,8 +46,8 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     """The capacities of both conventions of phase noise and of the twin."""
     work, parameters = work or Work(), PARAMETERS | changes
     data = swept(work, parameters)
-    other = swept(work, parameters | {"phase_noise": "bin", "models": ["plain"]}).assign_coords(
-        model=["bin"]
+    other = swept(work, parameters | {"phase_noise": "cell", "models": ["plain"]}).assign_coords(
+        model=["cell"]
     )
     attributes = data.attrs
     return xr.concat([data, other], "model").assign_attrs(attributes)
@@ -53,39 +55,44 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
 
 @styled
 def draw(data: xr.Dataset) -> Figure:
-    """Matrices of two inputs (a) and bars of five (b): measured, plain model, twin, and data of the user's own."""
+    """Matrices of two inputs (a) and bars of five (b): measured, plain model, twin, and data of the user's own.
+
+    Of the measured bars only the sums over degrees are known, not the parts of their three categories.
+    """
     basis = infocap.product_basis("legendre", 2, SWEEP["max_degree"][2])
     twos = {"measured": as_result(CELLS, basis, SWEEP["n_samples"][2], total=TOTAL[2])}
-    bars = {"measured": (BY_DEGREE, TOTAL[5])}
+    fives = {}
     for model, title in (("plain", "plain model"), ("twin", "twin")):
         point = {"model": model, "power_dbm": POWER_DBM, "length_m": LENGTH_M}
         twos[title] = result_at(data, 2, **point)
-        here = data.sel(point).mean("seed")
-        bars[title] = (here["by_degree_q5"].values, here["total_q5"].item())
+        fives[title] = result_at(data, 5, **point)
     for result, *_ in OWN:
         if result.basis.n_inputs == 2:
             twos["your data"] = result
         else:
-            bars["your data"] = (np.bincount(result.basis.degrees, result.capacity), result.total)
-    figure = canvas(130)
-    tops, bottoms = figure.subplots(
-        2, max(len(twos), len(bars)), sharey="row", height_ratios=[1.1, 1]
-    )
+            fives["your data"] = result
+    figure = canvas(140)
+    n_columns = max(len(twos), 1 + len(fives))
+    tops, bottoms = figure.subplots(2, n_columns, sharey="row", height_ratios=[1, 1])
     for ax, (title, result) in zip(tops, twos.items(), strict=False):
         infocap.plot.capacity_matrix(result, ax, colourbar=False)
         lettered(ax, "a", f"two inputs, {title}")
         ax.set_ylabel("degree in $u_2$" if title == "measured" else "")
-    for ax, (title, (values, total)) in zip(bottoms, bars.items(), strict=False):
-        ax.bar(range(len(values)), values, color=infocap.plot.COLOURS[0], width=0.75)
-        for degree, value in enumerate(values):
-            ax.text(degree, value + 0.2, f"{value:.1f}", ha="center", fontsize=6)
-        ax.set(xticks=range(len(values)), xlabel="total degree")
-        ax.text(0.95, 0.9, f"total {total:.1f} of {MOST}", transform=ax.transAxes, ha="right")
-        lettered(ax, "b", f"five inputs, {title}")
-    for unused in (*tops[len(twos) :], *bottoms[len(bars) :]):
+    for ax, (title, result) in zip(bottoms[1:], fives.items(), strict=False):
+        bars(result, ax, "b", f"five inputs, {title}")
+        ax.set_ylabel("")
+    measured = bottoms[0]
+    measured.bar(range(len(BY_DEGREE)), BY_DEGREE, color="0.6", width=0.75)
+    for degree, value in enumerate(BY_DEGREE):
+        measured.text(degree, value + 0.2, f"{value:.1f}", ha="center", fontsize=6)
+    measured.set(xticks=range(len(BY_DEGREE)), xlabel="total degree")
+    circle(measured, TOTAL[5])
+    lettered(measured, "b", "five inputs, measured")
+    for unused in (*tops[len(twos) :], *bottoms[1 + len(fives) :]):
         unused.set_axis_off()
-    bottoms[0].set_ylabel("capacity")
-    bottoms[0].set_ylim(0, 1.25 * max(values.max() for values, _ in bars.values()))
+    measured.set_ylabel("capacity")
+    highest = max(np.bincount(one.basis.degrees, one.capacity).max() for one in fives.values())
+    measured.set_ylim(0, 1.8 * max(highest, BY_DEGREE.max()))
     figure.colorbar(tops[0].collections[0], ax=tops, label="capacity", pad=0.01, aspect=30)
     return figure
 
@@ -118,11 +125,11 @@ def check(data: xr.Dataset) -> list[Line]:
             lines.append(
                 line(
                     f"Total capacity of the experiment, {q} inputs: {said}",
-                    f"{TOTAL[q]} of 72 (Fig. 1)",
+                    f"{TOTAL[q]} of 72 ({SOURCE})",
                     f"{TOTAL[q]} within 10 %",
                     spread(total),
                     bool(abs(total.mean() / TOTAL[q] - 1) < 0.1),
-                    kind="calibrated" if model == "twin" else "agrees",
+                    kind="calibrated" if model in TWINS else "agrees",
                     full=True,
                 )
             )
@@ -133,11 +140,11 @@ def check(data: xr.Dataset) -> list[Line]:
         )
         by_degree = here["by_degree_q5"].mean("seed").values.ravel()
         common = np.minimum(by_degree / by_degree.sum(), BY_DEGREE / BY_DEGREE.sum()).sum()
-        kind = "calibrated" if model == "twin" else "agrees"
+        kind = "calibrated" if model in TWINS else "agrees"
         lines += [
             line(
                 f"Each capacity of the matrix as measured, 2 inputs: {said}",
-                "Fig. 1(a), read from its colours",
+                f"matrix, read from its colours ({SOURCE})",
                 "root mean square difference below 0.05",
                 f"{spread(rms, 3)}",
                 bool(rms.mean() < 0.05),
@@ -146,7 +153,7 @@ def check(data: xr.Dataset) -> list[Line]:
             ),
             line(
                 f"Share of the capacity in each degree as measured, 5 inputs: {said}",
-                f"Fig. 1(b), by degree {listed(BY_DEGREE, 2)}",
+                f"by degree {listed(BY_DEGREE, 2)} ({SOURCE})",
                 "90 % in the same degree",
                 f"{common:.0%}; by degree {listed(by_degree, 2)}",
                 common >= 0.9,

@@ -44,7 +44,7 @@ def draw(data: xr.Dataset) -> Figure:
     """A row of matrices for each model and length, a column for each power; the measured one beside its own."""
     powers, lengths = data["power_dbm"].values, data["length_m"].values
     figure = canvas(146)
-    rows = [(model, length) for model in data["model"].values for length in lengths]
+    rows = [(model, length) for model in ("plain", "twin") for length in lengths]
     grid = figure.subplots(len(rows), len(powers) + 1, sharex=True, sharey=True, squeeze=False)
     for row, (model, length) in zip(grid, rows, strict=True):
         for ax, power in zip(row, powers, strict=False):

@@ -8,12 +8,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-import infocap
-
 from ._common import QUICK as QUICK_SWEEP
 from ._common import (
     SWEEP,
     Line,
+    bars,
     beyond,
     by_length,
     canvas,
@@ -21,10 +20,11 @@ from ._common import (
     grows,
     line,
     listed,
+    result_at,
     styled,
     swept,
 )
-from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM
+from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM, TOTAL
 from ._work import Work
 
 TITLE = "Capacity bars of five inputs over power and length"
@@ -39,39 +39,36 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
 
 @styled
 def draw(data: xr.Dataset) -> Figure:
-    """A row for each power, a column for each length; plain model, twin and, where there is one, measurement."""
+    """A row for each power, a column for each model and length, with what was measured and the user's own as dots."""
     powers, lengths = data["power_dbm"].values, data["length_m"].values
-    figure = canvas(12 + 34 * len(powers))
-    grid = figure.subplots(len(powers), len(lengths), sharex=True, sharey=True, squeeze=False)
+    figure = canvas(12 + 38 * len(powers))
+    columns = [(model, length) for model in ("plain", "twin") for length in lengths]
+    grid = figure.subplots(len(powers), len(columns), sharex=True, sharey=True, squeeze=False)
     degrees = data["degree_q5"].values
     for row, power in zip(grid, powers, strict=True):
-        for ax, length in zip(row, lengths, strict=True):
-            here = data.sel(power_dbm=power, length_m=length).mean("seed")
-            bars = {}
-            for model in data["model"].values:
-                one = here.sel(model=model)
-                bars[f"{model}, total {one['total_q5'].item():.1f}"] = one["by_degree_q5"]
+        for ax, (model, length) in zip(row, columns, strict=True):
+            result = result_at(data, 5, model=model, power_dbm=power, length_m=length)
+            bars(result, ax, "", f"{model}, {power:g} dBm, {length:g} m")
             if (power, length) == (POWER_DBM, LENGTH_M):
-                bars["measured, total 39.1"] = BY_DEGREE
+                ax.plot(degrees, BY_DEGREE, "ko", markersize=3, label=f"measured, {TOTAL[5]:g}")
             for own, *where in OWN:
                 if own.basis.n_inputs == 5 and where == [power, length]:
-                    bars[f"your data, total {own.total:.1f}"] = np.bincount(
-                        own.basis.degrees, own.capacity
-                    )
-            for place, (label, values) in enumerate(bars.items()):
-                colour = ("0.6", infocap.plot.COLOURS[5], "black", infocap.plot.COLOURS[2])[place]
-                ax.bar(
-                    degrees + 0.8 / len(bars) * (place - (len(bars) - 1) / 2),
-                    values,
-                    0.78 / len(bars),
-                    color=colour,
-                    label=label,
-                )
-            ax.set_title(f"{power:g} dBm, {length:g} m")
-            ax.set(xlabel="total degree", ylabel="capacity", xticks=degrees)
+                    own_bars = np.bincount(own.basis.degrees, own.capacity)
+                    label = f"your data, {own.total:.1f}"
+                    ax.plot(range(len(own_bars)), own_bars, "r^", markersize=3, label=label)
+            ax.get_legend().remove()
+            if len(ax.get_lines()):
+                ax.legend(handles=ax.get_lines(), loc="upper left", fontsize=6)
             ax.label_outer()
-            ax.legend(loc="upper right")
-    grid[0, 0].set_ylim(0, 1.1 * data["by_degree_q5"].max().item())
+    first = grid[0, 0]
+    first.legend(
+        *first.get_legend_handles_labels(),
+        loc="upper left",
+        fontsize=6,
+        labelspacing=0.2,
+        handlelength=1.0,
+    )
+    first.set_ylim(0, 2.0 * data["by_degree_q5"].max().item())
     return figure
 
 

@@ -39,6 +39,7 @@ PARAMETERS: dict[str, Any] = SWEEP | {
     "powers_dbm": [-9.1, -5.5, -1.9, 1.0, 4.5, 7.1]
 }  # -5.5 fills a gap
 QUICK = QUICK_SWEEP | {"powers_dbm": [-9.1, -1.9, 1.0, 7.1]}
+SHOWN = ("plain", "twin")
 OVERLAP = 0.05  # what we let pass for "the curves overlap"
 
 
@@ -112,9 +113,9 @@ def changed(
 def draw(data: xr.Dataset) -> Figure:
     """One curve for each number of inputs and length; plain model (a) and twin (b), with the measured totals."""
     figure = canvas(78)
-    axes = figure.subplots(1, data.sizes["model"], sharey=True)
+    axes = figure.subplots(1, len(SHOWN), sharey=True)
     at = data["nonlinear_phase"].sel(power_dbm=POWER_DBM, length_m=LENGTH_M).item()
-    for ax, letter, model in zip(axes, "ab", data["model"].values, strict=True):
+    for ax, letter, model in zip(axes, "ab", SHOWN, strict=True):
         for q, colour in zip((5, 2), infocap.plot.COLOURS, strict=False):
             for length, marker, style in zip(
                 data["length_m"].values, "os", ("-", "--"), strict=True

@@ -47,8 +47,9 @@ TASKS = {  # the task, its number of inputs, whether the detector is noisy
     "spirals": ("spirals", 2, False),
     "noisy_digits": ("digits", 5, True),
 }
-# The share of the total in degrees 6 and above that the paper's own matrix has at -1.9 dBm, where they are "not yet
-# significant"; our first reading of the word, 5 %, was below what was measured.
+# The share of the total in degrees 6 and above that the matrix shown by the authors has, where they are "not yet
+# significant". This criterion was not fixed before the run: our first reading of the word, 5 %, was changed to it when
+# the twin was fitted to that matrix. What it says of the twin is therefore "calibrated".
 SIGNIFICANT = float(
     np.nansum(MATRIX[np.add.outer(np.arange(15), np.arange(15)) >= 6]) / np.nansum(MATRIX)
 )
@@ -220,10 +221,11 @@ def statements(data: xr.Dataset) -> list[Line]:
         line(
             "Degrees 6 and above become significant around 1 dBm (40 m, 2 inputs)",
             "Around 1 dBm is where the capacity terms with degree >= 6 start becoming significant.",
-            f"above the {SIGNIFICANT:.0%} of the total that the paper's own matrix at -1.9 dBm has, from 1 dBm on",
+            f"above the {SIGNIFICANT:.0%} of the total that the authors' matrix has, from 1 dBm on (changed after a run)",
             f"{listed(100 * share)} % at {listed(power)} dBm: from {first:g} dBm on",
             first == 1.0,
             full=True,
+            twin_kind="calibrated",
         ),
         *digits(data, "digits", ""),
         line(
@@ -258,29 +260,39 @@ def statements(data: xr.Dataset) -> list[Line]:
     return lines
 
 
+def is_decided(values: Any, errors: Any) -> bool:
+    """Whether two standard errors decide if each row lies above the one before it: a fall, or all steps, exceed them."""
+    steps = np.diff(values, axis=0)
+    widths = 2 * np.hypot(errors[1:], errors[:-1])
+    return bool(np.any(steps < -widths) or np.all(np.abs(steps) > widths))
+
+
 def digits(data: xr.Dataset, name: str, said: str) -> list[Line]:
     """The sentences about MNIST, for one model."""
     accuracy = data[f"accuracy_{name}"]
     error = data[f"accuracy_error_{name}"].max().item()
     table = accuracy.transpose("power_dbm", "length_m").values
+    errors = data[f"accuracy_error_{name}"].transpose("power_dbm", "length_m").values
     found = relation(data, name)
     low, high = found.interval()
     return [
         line(
             f"MNIST: accuracy increases with power{said}",
             "As the input power increases, both the total capacity and the accuracy of the task increase.",
-            "rises with every step of power, both lengths",
+            "rises with every step of power, both lengths, where two standard errors decide it",
             f"{by_length(100 * accuracy)} % (± {100 * error:.1f})",
             rises(table),
             full=True,
+            decided=is_decided(table, errors),
         ),
         line(
             f"MNIST: 5 m below 40 m at every power{said}",
             "the 5 m curve consistently lies below the 40 m curve ... accuracies follow the same trend",
-            "in capacity and in accuracy",
+            "in capacity and in accuracy, where two standard errors decide it",
             f"accuracy lower by {listed(100 * (table[:, 1] - table[:, 0]))} points",
             bool(np.all(table[:, 1] > table[:, 0])) and rises(found.total.reshape(2, -1)),
             full=True,
+            decided=is_decided(table.T, errors.T) or not rises(found.total.reshape(2, -1)),
         ),
         line(
             f"MNIST: performance strongly correlated with capacity{said}",

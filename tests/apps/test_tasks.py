@@ -488,14 +488,21 @@ def test_on_the_fibre_total_capacity_and_accuracy_rise_together():
 @pytest.mark.filterwarnings("ignore:the noise is correlated", "ignore:.* factors leave")
 @pytest.mark.parametrize(("n_inputs", "degree", "n_samples"), [(2, 14, 4096), (5, 8, 8192)])
 def test_factors_and_total_capacity_count_nearly_the_same_dimensions(n_inputs, degree, n_samples):
-    """40 m of fibre, noise from 100 repeats at a constant input, the paper's own total."""
+    """40 m of fibre, noise from 100 repeats at a constant input, the paper's own total.
+
+    The noise is that of cells: noise of bins is common to readouts, and counts as factors.
+    """
     basis = infocap.product_basis("legendre", n_inputs, degree)
     u = infocap.draw(basis, n_samples, seed=1)
     factors = []
     totals = []
     for power in (-9.1, -1.9, 1.0, 4.5, 7.1):
         system = infocap.photonics.FibreSystem(
-            power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3
+            power_dbm=power,
+            length_m=40.0,
+            n_inputs=n_inputs,
+            phase_noise="cell",
+            tolerance=1e-3,
         )
         x = system(u, seed=1)
         repeats = system(np.ones((100, n_inputs)), seed=2)

@@ -474,3 +474,53 @@ def test_the_summary_says_what_a_person_wants():
     headline = r"Repeats: total \d+\.\d+ ± 0\.\d+ of 20 readouts and the constant"
     assert re.fullmatch(headline, first)
     assert second == "  128 inputs measured 2 times"
+
+
+def mixture(noise, n_readouts, shots=1):
+    """Fourteen functions in some readouts; the noise of an average of so many shots."""
+    return infocap.theory.random_mixture(
+        infocap.product_basis("legendre", 2, 6),
+        n_active=14,
+        n_readouts=n_readouts,
+        noise=noise / np.sqrt(shots),
+        seed=1,
+    )
+
+
+# In the second there are more readouts than functions: six directions show nothing but noise.
+@pytest.mark.parametrize(("noise", "n_readouts"), [(0.5, 12), (0.3, 20)])
+def test_the_capacity_at_more_shots_is_that_of_a_system_with_less_noise(noise, n_readouts):
+    """An average of n shots is a system whose noise is smaller by the root of n, with known capacities."""
+    system = mixture(noise, n_readouts)
+    u = infocap.draw(system.basis, 2048, design="random", seed=1)
+    repeats = from_repeats(system(u, seed=2), system(u, seed=3))
+    found = repeats.capacity_at([1, 4, 8])
+    assert (found.total[0], found.standard_error[0]) == (repeats.total, repeats.standard_error)
+    for shots, total, error in zip((4, 8), found.total[1:], found.standard_error[1:], strict=True):
+        truth = mixture(noise, n_readouts, shots).exact().sum()
+        assert abs(total - truth) < 4 * error
+        assert error < 1
+        assert total - repeats.total > 2 * error  # more shots do matter
+
+
+def test_the_capacity_at_more_shots_is_the_same_from_averages():
+    """With eight repeats, four shots can be averaged and repeated; both ways agree within their errors."""
+    system = mixture(0.5, 12)
+    u = infocap.draw(system.basis, 1024, design="random", seed=1)
+    shots = [system(u, seed=seed) for seed in range(8)]
+    expected = from_repeats(np.mean(shots[:4], axis=0), np.mean(shots[4:], axis=0))
+    found = from_repeats(*shots).capacity_at(4)
+    error = np.hypot(expected.standard_error, found.standard_error[0])
+    assert abs(found.total[0] - expected.total) < 4 * error
+
+
+def test_a_number_of_shots_that_the_repeats_cannot_tell_is_said():
+    system = mixture(0.3, 20)
+    u = infocap.draw(system.basis, 512, design="random", seed=1)
+    repeats = from_repeats(system(u, seed=2), system(u, seed=3))
+    with pytest.warns(
+        DataWarning, match="the total of 256 shots has a standard error of .* repeat"
+    ):
+        repeats.capacity_at([1, 256])
+    with pytest.raises(ParameterError, match=r"`shots=0` must be 1 or more, one number or several"):
+        repeats.capacity_at(0)

@@ -701,6 +701,102 @@ def test_slow_time_counts_what_drifts():
     assert not any("disagree" in check for check in result.checks)
 
 
+class Clocked:
+    """Readouts of variance 1, a wave of time, a product of it with the past, and memory; known capacities.
+
+    Any mixture of them with the same noise in all has the capacities 1 / (1 + noise²) in these three functions.
+    """
+
+    def __init__(self, period, noise):
+        self.period = period
+        self.noise = noise
+
+    def __call__(self, u, seed):
+        generator = np.random.default_rng(seed)
+        steps = np.arange(len(u))
+        wave = np.sqrt(2) * np.cos(2 * np.pi * steps / self.period)
+        linear = np.sqrt(3) * u
+        functions = np.column_stack([wave, np.roll(linear, 1) * wave, np.roll(linear, 2)])
+        mixing = np.linalg.qr(generator.standard_normal((3, 3)))[0]
+        return functions @ mixing + self.noise * generator.standard_normal(functions.shape)
+
+
+@pytest.mark.parametrize("period", [24, 17.3])
+def test_functions_of_a_known_period_are_counted_beside_those_of_the_past(period):
+    u = np.random.default_rng(4).uniform(-1, 1, 6000)
+    x = Clocked(period, noise=0.3)(u, seed=1)
+    basis = infocap.delayed_basis(max_delay={1: 4, 2: 2}, time_degree=2, period=period)
+    result = infocap.estimate(u, x, basis, washout=50)
+    capacity_of = dict(zip(basis.labels, result.capacity, strict=True))
+    expected = 1 / (1 + 0.3**2)
+    for label in ("cos1(time)", "P1(u[t-1])·cos1(time)", "P1(u[t-2])"):
+        assert_allclose(capacity_of[label], expected, atol=0.02)
+    assert abs(result.total - (1 + 3 * expected)) < 4 * result.total_standard_error
+    assert not any("with a period of" in check for check in result.checks)
+    blind = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 4, 2: 2}), washout=50)
+    assert blind.total < 1 + 1.2 * expected  # without time two of the three functions are missed
+
+
+def test_a_period_is_found_in_the_readouts_and_may_be_a_fraction():
+    """The error of a frequency falls as the power three halves of the length."""
+    u = np.random.default_rng(4).uniform(-1, 1, 4000)
+    x = Clocked(17.3, noise=0.5)(u, seed=1)
+    assert_allclose(infocap.systems.find_period(x, washout=10), 17.3, atol=0.005)
+
+
+def test_the_period_is_that_of_the_fundamental_and_not_of_a_stronger_harmonic():
+    steps = np.arange(4000)
+    fundamental = np.cos(2 * np.pi * steps / 24.6)
+    third = 2 * np.cos(6 * np.pi * steps / 24.6)
+    noise = np.random.default_rng(0).standard_normal((4000, 2))
+    x = (fundamental + third)[:, None] + noise
+    assert_allclose(infocap.systems.find_period(x), 24.6, atol=0.005)
+
+
+def test_a_device_without_a_period_is_told_apart():
+    u = np.random.default_rng(4).uniform(-1, 1, 4000)
+    x = infocap.systems.EchoState(20, seed=1)(u, seed=1)
+    with pytest.raises(DataError, match="no period stands out: the strongest wave, of"):
+        infocap.systems.find_period(x, washout=100)
+    with pytest.raises(DataError, match="x has 50 steps after the washout; a period needs 160"):
+        infocap.systems.find_period(x, washout=3950)
+
+
+def test_every_run_begins_at_the_phase_zero():
+    """Two runs of a device whose clock starts with each run, at lengths that are no multiple of the period."""
+    u = np.random.default_rng(4).uniform(-1, 1, (2, 3010))
+    device = Clocked(24, noise=0.1)
+    x = [device(inputs, seed=1) for inputs in u]  # the same mixture in both
+    basis = infocap.delayed_basis(max_delay={1: 2}, time_degree=1, period=24)
+    result = infocap.estimate(list(u), x, basis, washout=10)
+    assert result.capacity[basis.labels.index("cos1(time)")] > 0.98
+
+
+def test_a_basis_with_a_period_is_kept_in_files_and_by_pickle(tmp_path):
+    u = np.random.default_rng(4).uniform(-1, 1, 1000)
+    basis = infocap.delayed_basis(max_delay={1: 2}, time_degree=1, period=24.5)
+    result = infocap.estimate(u, Clocked(24.5, noise=0.3)(u, seed=1), basis)
+    result.save(tmp_path / "result.nc")
+    loaded = infocap.load_result(tmp_path / "result.nc")
+    assert loaded.basis.period == 24.5
+    assert loaded.basis.labels == basis.labels
+    assert pickle.loads(pickle.dumps(basis)).period == 24.5
+    assert "time of period 24.5" in repr(basis)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"period": 24}, "`period=24` needs the number of harmonics, `time_degree=1` or more"),
+        ({"period": 4, "time_degree": 2}, "`period=4` is too short for 2 harmonics, which need"),
+        ({"period": -1, "time_degree": 1}, "`period=-1` must be a positive number"),
+    ],
+)
+def test_a_period_that_cannot_be_used_is_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        infocap.delayed_basis(max_delay={1: 2}, **settings)
+
+
 def heights_of_bars(ax):
     return [bar.get_height() for bar in ax.patches]
 

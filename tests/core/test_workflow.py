@@ -165,12 +165,55 @@ def test_calibrate_finds_two_parameters_and_says_how_surely():
     for seed in range(2, 6):
         measured = capacities(**true_parameters, seed=seed)
         errors = np.sqrt(2) * measured.standard_error
-        calibration = infocap.calibrate(predict, start, measured.unbiased, errors)
+        calibration = infocap.calibrate(predict, start, measured.unbiased, errors, n_starts=2)
         for name, true_value in true_parameters.items():
             error = calibration.parameters[name] - true_value
             pulls.append(error / calibration.standard_error[name])
         assert calibration.degrees_of_freedom == np.sum(errors > 0) - 2
     assert np.abs(pulls).max() < 4
+
+
+def two_valleys(a):
+    """Predict two values that agree with 1 and 0 at a = e, and nearly at a = 1 / e."""
+    logarithm = np.log(a)
+    return [logarithm**2, 0.1 * (logarithm - 1)]
+
+
+def test_calibrate_keeps_every_minimum_that_is_about_as_good_as_the_best():
+    """The second minimum misses the second value, 0, by 0.2: two standard errors, or chi² = 4."""
+    with pytest.warns(DataWarning, match="2 minima are about equally good: chi² .* at a = 2.72"):
+        found = infocap.calibrate(two_valleys, {"a": 2.0}, [1.0, 0.0], [0.1, 0.1], within=8.0)
+    best, other = found.minima
+    assert_allclose(best.parameters["a"], np.e, rtol=1e-3)
+    assert_allclose(other.parameters["a"], np.exp(-1), rtol=0.02)
+    assert (round(best.chi2), round(other.chi2)) == (0, 4)
+    assert found.parameters == best.parameters
+    assert len(found.chi2_of_starts) == 8
+    assert_allclose(found.chi2_of_starts[[0, -1]], [best.chi2, other.chi2], atol=0.1)
+    assert "2 of the minima found from 8 starts" in str(found)
+
+
+def test_calibrate_leaves_out_a_minimum_that_the_values_exclude():
+    """With half the errors chi² of the second minimum is 16, more than 6 above the best."""
+    start = {"a": 0.5}
+    found = infocap.calibrate(two_valleys, start, [1.0, 0.0], [0.1, 0.05], within=8.0)
+    (best,) = found.minima
+    assert_allclose(best.parameters["a"], np.e, rtol=1e-3)
+    assert round(found.chi2_of_starts[-1]) == 16
+
+
+def test_one_start_finds_the_minimum_that_is_nearest_to_it():
+    found = infocap.calibrate(two_valleys, {"a": 0.5}, [1.0, 0.0], [0.1, 0.1], n_starts=1)
+    assert_allclose(found.parameters["a"], np.exp(-1), rtol=0.02)
+    assert_allclose(found.chi2_of_starts, [found.chi2])
+
+
+def test_calibrate_refuses_no_start_and_starts_within_less_than_nothing():
+    arguments = (two_valleys, {"a": 0.5}, [1.0, 0.0], [0.1, 0.1])
+    with pytest.raises(ParameterError, match=r"`n_starts=0` must be a whole number, 1 or more"):
+        infocap.calibrate(*arguments, n_starts=0)
+    with pytest.raises(ParameterError, match=r"`within=0.5` must be a finite number, 1 or more"):
+        infocap.calibrate(*arguments, within=0.5)
 
 
 def test_one_value_cannot_tell_a_parameter():

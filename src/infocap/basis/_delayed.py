@@ -16,10 +16,10 @@ import numpy as np
 
 from .._arrays import array_namespace
 from .._formatting import name_and_unit
-from .._validation import answers_unknown_parameters, require_whole_number
+from .._validation import answers_unknown_parameters, require_positive, require_whole_number
 from ..errors import ParameterError
 from ..typing import Floats, Integers
-from ._classical import legendre
+from ._classical import fourier, legendre
 from ._evaluate import TileSizes
 from ._family import Family
 from ._index_sets import MAX_CANDIDATES, counts_by_degree, refuse_too_many
@@ -54,6 +54,8 @@ class DelayedBasis(ProductBasis):
     memory
         How many earlier inputs belong to every row; at least the largest delay. Some functions of a
         basis keep its memory, so that their rows stay the same.
+    period
+        The period in steps of a phase that is one more input, or None.
 
     Examples
     --------
@@ -72,21 +74,27 @@ class DelayedBasis(ProductBasis):
         indices: Integers,
         slow_time: bool = False,
         memory: int = 0,
+        period: float | None = None,
     ) -> None:
         self.slow_time = slow_time
-        self.column_families = (*families, legendre()) if slow_time else tuple(families)
+        self.period = period
+        self.column_families = tuple(families)
+        if slow_time or period is not None:
+            self.column_families += (_family_of_time(period),)
         indices = np.asarray(indices, dtype=np.int16)
         self.factors = indices.reshape(len(indices), -1, 3)
         delays = self.factors[:, :, DELAY].astype(int)
         self.largest_delays = delays.max(axis=1)
         self.memory = max(int(self.largest_delays.max()), memory)
-        self._further_arguments = (slow_time, self.memory)
+        self._further_arguments = (slow_time, self.memory, period)
         super().__init__(families, self.factors.reshape(len(indices), -1))
 
     def __repr__(self) -> str:
         inputs = "an input sequence" if self.n_inputs == 1 else f"{self.n_inputs} input sequences"
         if self.slow_time:
             inputs += " and slow time"
+        if self.period is not None:
+            inputs += f" and time of period {self.period:g}"
         size = f"{len(self)} {self.family_name} functions of {inputs}"
         return f"DelayedBasis: {size}, delays up to {self.memory}, degree up to {self.max_degree}"
 
@@ -218,7 +226,8 @@ class DelayedBasis(ProductBasis):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the families as plain data; with `indices` it rebuilds the basis."""
-        return super().to_dict() | {"delayed": {"slow_time": self.slow_time}}
+        settings = {"slow_time": self.slow_time, "period": self.period}
+        return super().to_dict() | {"delayed": settings}
 
     def _make_evaluator(self, sizes: TileSizes) -> Any:
         return ShiftEvaluator(
@@ -241,6 +250,7 @@ def delayed_basis(
     min_delay: int = 0,
     max_factors: int | None = None,
     time_degree: int = 0,
+    period: float | None = None,
     terms: Iterable[Iterable[Sequence[int]]] | None = None,
 ) -> DelayedBasis:
     """Return an orthonormal basis of functions of an input sequence and its past.
@@ -262,6 +272,12 @@ def delayed_basis(
     time_degree
         Every function is also multiplied with polynomials up to this degree of slow time, which
         runs from the first sample to the last: what a drifting device computes.
+    period
+        The period in steps of a device that oscillates by itself or is driven by a clock, as from
+        `systems.find_period`. Every function is then multiplied with cosines and sines of the phase
+        2 pi t / period, up to the harmonic `time_degree`, in place of polynomials of slow time:
+        the time-variant capacity (Kubota et al., Phys. Rev. Research 3, 043135, 2021). The phase is
+        zero at the first step of every run.
     terms
         An explicit list instead. Each function is a list of factors, (delay, degree) for one input
         sequence or (input, delay, degree) with inputs counted from 1; the constant function is
@@ -284,13 +300,18 @@ def delayed_basis(
 
     >>> delayed_basis(terms=[[(0, 1), (9, 1)], [(1, 1)], [(1, 2)]], domain=(0, 0.5)).labels
     ['1', 'P1(u[t-1])', 'P2(u[t-1])', 'P1(u[t])·P1(u[t-9])']
+
+    A device with a clock of 24 steps, whose answer depends on the phase of the clock:
+
+    >>> delayed_basis(max_delay={1: 0}, time_degree=1, period=24).labels[:4]
+    ['1', 'P1(u[t])', 'cos1(time)', 'sin1(time)']
     """
     families = find_families(family, n_inputs, domain)
     if terms is not None:
-        if max_delay is not None or max_degree is not None or time_degree:
+        if max_delay is not None or max_degree is not None or time_degree or period:
             raise ParameterError(
-                "`terms` names all functions; leave out `max_delay`, `max_degree` and "
-                "`time_degree`."
+                "`terms` names all functions; leave out `max_delay`, `max_degree`, `time_degree` "
+                "and `period`."
             )
         return DelayedBasis(families, sort_terms(families, _explicit_terms(families, terms)))
     min_delay = require_whole_number("min_delay", min_delay, 0)
@@ -300,12 +321,39 @@ def delayed_basis(
     windows = _largest_delays(max_delay, max_degree, min_delay)
     n_terms = count_terms(families, windows, min_delay, max_factors) + 1
     remedy = "lower `max_delay` of the higher degrees, or cut with `max_factors`"
-    refuse_too_many((time_degree + 1) * n_terms, remedy)
+    if period is not None:
+        _refuse_period(period, time_degree)
+    # There are a cosine and a sine of each harmonic, and one polynomial of each degree.
+    n_of_time = time_degree if period is None else 2 * time_degree
+    refuse_too_many((n_of_time + 1) * n_terms, remedy)
     rows = list_terms(families, windows, min_delay, max_factors)
     if time_degree == 0:
         return DelayedBasis(families, sort_terms(families, rows))
-    rows = _times_slow_time(rows, len(families), time_degree)
-    return DelayedBasis(families, sort_terms([*families, legendre()], rows), slow_time=True)
+    rows = _times_functions_of_time(rows, len(families), n_of_time)
+    rows = sort_terms([*families, _family_of_time(period)], rows)
+    return DelayedBasis(families, rows, slow_time=period is None, period=period)
+
+
+def _family_of_time(period: float | None) -> Family:
+    """Return the functions of time: polynomials of slow time, or waves of a phase."""
+    return legendre() if period is None else fourier()
+
+
+def _refuse_period(period: float, time_degree: int) -> None:
+    """Refuse a period without harmonics, and one that is too short for them.
+
+    The highest harmonic needs more than two steps in its own period.
+    """
+    require_positive("period", period)
+    if time_degree == 0:
+        raise ParameterError(
+            f"`period={period:g}` needs the number of harmonics, `time_degree=1` or more."
+        )
+    if period <= 2 * time_degree:
+        raise ParameterError(
+            f"`period={period:g}` is too short for {time_degree} harmonics, which need more than "
+            f"{2 * time_degree} steps; lower `time_degree`."
+        )
 
 
 def _largest_delays(
@@ -330,11 +378,11 @@ def _largest_delays(
     return windows
 
 
-def _times_slow_time(rows: Integers, number: int, time_degree: int) -> Integers:
-    """Return every function times every polynomial of slow time, which is input `number`."""
+def _times_functions_of_time(rows: Integers, number: int, n_of_time: int) -> Integers:
+    """Return every function times every function of time, which is input `number`."""
     products = []
-    for degree in range(time_degree + 1):
-        factor = (number, 0, degree) if degree else (0, 0, 0)
+    for index in range(n_of_time + 1):
+        factor = (number, 0, index) if index else (0, 0, 0)
         products.append(np.insert(rows, rows.shape[1], factor, axis=1))
     return np.concatenate(products)
 

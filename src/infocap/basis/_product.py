@@ -55,6 +55,8 @@ class ProductBasis:
     """
 
     memory: int = 0  # how many earlier inputs the functions depend on
+    # In steps, of a phase that is one more input; None where time is no input, or slow.
+    period: float | None = None
     of_sequences: bool = False  # whether rows are time steps, as for `delayed_basis`
     # Of the inputs, and of slow time where it counts as one.
     column_families: tuple[Family, ...] = ()

@@ -17,7 +17,7 @@ from scipy.special import fdtrc
 
 from .._formatting import join_names
 from ..errors import Check
-from ..typing import Floats
+from ..typing import Floats, Integers
 from ._chance import (
     N_RANDOM_ORDERS,
     P_VALUE_TO_LOOK_AGAIN,
@@ -454,18 +454,26 @@ def _line_checks(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     for what, series in groups.items():
         if excerpt.of_sequence and series.shape[1] == 1:
             series = normal_scores(series)  # heavy tails, which no random order calibrates
-        frequency, p_value = _line(series, excerpt.of_sequence)
+        known = _frequencies_of_basis(excerpt, n)
+        frequency, p_value = _line(series, excerpt.of_sequence, known)
         if p_value >= level(excerpt):
             continue
         capacity = _capacity_of_line(residuals, n, frequency)
         if excerpt.of_sequence and not costs_enough(capacity):
             continue  # The readouts of a device with memory have a spectrum of their own.
         period = n / frequency
+        next_step = "find its source, or subtract it"
+        if excerpt.of_sequence:
+            # A device with memory may oscillate by itself.
+            next_step = (
+                "find its source; if the device itself oscillates, count it as a function of time, "
+                f"with `period={period:.4g}` and `time_degree=1` of delayed_basis"
+            )
         check = finding(
             f"{what} with a period of {period:.4g} measurements: hum of the mains, a beat of two "
             "clocks, or batches",
             cause="period",
-            next_step="find its source, or subtract it",
+            next_step=next_step,
             in_short="a period in the readouts",
             capacity=capacity,
             p_value=p_value,
@@ -486,9 +494,23 @@ def _capacity_of_line(residuals: Residuals, n_rows: int, frequency: int) -> floa
     return max(alone, with_functions)
 
 
-def _line(series: Floats, of_sequence: bool) -> tuple[int, float]:
-    """Return the clearest frequency of series and its p-value, in random orders of the rows."""
+def _frequencies_of_basis(excerpt: Excerpt, n_rows: int) -> Integers:
+    """Return the frequencies of the waves that a basis with a period counts as functions."""
+    period = excerpt.samples.basis.period
+    if period is None:
+        return np.empty(0, int)
+    harmonics = np.arange(1, int(period / 2) + 1)
+    around = np.arange(-N_SIDE_FREQUENCIES, N_SIDE_FREQUENCIES + 1)
+    return (np.round(harmonics * n_rows / period).astype(int)[:, None] + around).ravel()
+
+
+def _line(series: Floats, of_sequence: bool, known: Integers) -> tuple[int, float]:
+    """Return the clearest frequency of series and its p-value, in random orders of the rows.
+
+    The `known` frequencies are left out.
+    """
     ratio = _power_over_neighbours(series)
+    ratio[known[known < len(ratio)]] = 0.0
     frequency = int(np.argmax(ratio))
     # Readouts with memory have a spectrum of their own, which may be that of one direction alone.
     degrees = 2 if of_sequence else 2 * series.shape[1]

@@ -1,6 +1,6 @@
 """How many functions of its input a system computes, without naming them: repeats and factors."""
 
-from ._repeats import Repeats, from_repeats
+from ._repeats import CapacityAtShots, Repeats, from_repeats
 from ._spectra import Indicator, indicator, noise_scale
 
 # isort: split
@@ -13,4 +13,4 @@ from ._repeats import dead_channels as dead_channels
 from ._spectra import readouts as readouts
 from ._whitening import whiten as whiten
 
-__all__ = ["Indicator", "Repeats", "from_repeats", "indicator", "noise_scale"]
+__all__ = ["CapacityAtShots", "Indicator", "Repeats", "from_repeats", "indicator", "noise_scale"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
 from .._formatting import join_names, with_error
 from .._validation import require_boolean, require_probability
-from ..errors import Check, DataError, warn
+from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Table, density_ratios
 from ..typing import ArrayLike, Floats, Integers
 from ._drift import drift_between_repeats
@@ -21,6 +21,40 @@ from ._whitening import Whitened, noise_covariance, whiten
 RELATIVE_FLOOR = 1e-9
 # Below this many inputs per independent readout, the theory of small 1/N is out of range.
 MIN_INPUTS_PER_READOUT = 5
+# Groups of inputs that the jackknife of `capacity_at` leaves out one after the other: enough to
+# know its standard error to a tenth.
+MAX_GROUPS = 50
+# Standard error of a total, in functions, from which on more shots are a guess.
+MAX_ERROR_AT_SHOTS = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityAtShots:
+    """The total capacity against the number of shots that are averaged; `capacity_at` makes one.
+
+    Attributes
+    ----------
+    shots
+        The numbers of shots, (numbers,).
+    total, standard_error
+        The total capacity of the average of so many shots, and its standard error, (numbers,).
+
+    Examples
+    --------
+    >>> print(CapacityAtShots(np.array([1.0, 4.0]), np.array([4.2, 4.8]), np.array([0.1, 0.1])))
+    1 shots: total 4.20 ± 0.10
+    4 shots: total 4.80 ± 0.10
+    """
+
+    shots: Floats
+    total: Floats
+    standard_error: Floats
+
+    def __str__(self) -> str:
+        lines = []
+        for shots, total, error in zip(self.shots, self.total, self.standard_error, strict=True):
+            lines.append(f"{shots:g} shots: total {with_error(total, error)}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +112,7 @@ class Repeats:
     n_inputs: int
     constant: bool
     checks: tuple[Check, ...] = ()
+    _whitened: Whitened | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         n_once = self.n_inputs - self.n_repeated
@@ -106,6 +141,46 @@ class Repeats:
         low = np.clip(self.total - half_width, self.constant, self.rank)
         high = np.clip(self.total + half_width, self.constant, self.rank)
         return float(low), float(high)
+
+    def capacity_at(self, shots: ArrayLike) -> CapacityAtShots:
+        """Return the total capacity of the average of several shots.
+
+        An average of n shots has the covariance V/n of the noise. The total that is left is the
+        resolvable expressive capacity (Hu et al., Phys. Rev. X 13, 041020, 2023). It assumes noise
+        that is independent between shots. The further n lies above the number of repeats, the more
+        the error of V counts, which the standard error says.
+
+        Parameters
+        ----------
+        shots
+            One number of shots or several, 1 or more.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> signal = rng.standard_normal((2000, 4))
+        >>> shots = [signal + 0.5 * rng.standard_normal((2000, 4)) for _ in range(2)]
+        >>> print(from_repeats(*shots).capacity_at([1, 4]))  # 1 + 4 / 1.25 and 1 + 4 / 1.0625
+        1 shots: total 4.211 ± 0.016
+        4 shots: total 4.7685 ± 0.0048
+        """
+        numbers = np.atleast_1d(np.asarray(shots, dtype=float))
+        if numbers.ndim != 1 or not np.all(np.isfinite(numbers) & (numbers >= 1)):
+            raise ParameterError(f"`shots={shots!r}` must be 1 or more, one number or several.")
+        assert self._whitened is not None
+        shares, errors = shares_of_averages(self._whitened, numbers, self.constant)
+        # For a single shot the closed form is there, which leaves out every input in turn.
+        is_single = numbers == 1
+        total = np.where(is_single, self.total, self.rank - shares)
+        errors = np.where(is_single, self.standard_error, errors)
+        if errors.max() > MAX_ERROR_AT_SHOTS:
+            worst = int(errors.argmax())
+            warn(
+                f"the total of {numbers[worst]:g} shots has a standard error of "
+                f"{errors[worst]:.1f}: {self.n_repeated} inputs measured {self.n_repeats} times do "
+                "not tell weak signals from noise; repeat more inputs, or more often."
+            )
+        return CapacityAtShots(numbers, total, errors)
 
 
 def from_repeats(
@@ -204,6 +279,7 @@ def from_repeats(
         n_inputs=n_inputs,
         constant=constant,
         checks=(*warnings, *notes),
+        _whitened=whitened,
     )
 
 
@@ -318,6 +394,94 @@ def noise_share(whitened: Whitened, noise: Floats, constant: bool) -> tuple[floa
     deviations = without - without.mean()
     error = np.sqrt((n_inputs - 1) / n_inputs * np.sum(deviations**2))
     return share / inflation, float(error) / inflation
+
+
+def shares_of_averages(whitened: Whitened, shots: Floats, constant: bool) -> tuple[Floats, Floats]:
+    """Return the noise share of averages of so many shots, corrected for its bias, and its error.
+
+    Averages of n shots have the covariances V/n of the noise and S + V/n of everything. In
+    directions in which S = r and V = 1 - r, the capacity is the sum of r / (r + (1 - r)/n). Bias
+    and error come from the jackknife over groups of inputs, as in `noise_share`.
+    """
+    noise = noise_covariance(whitened.repeated)
+    n_pooled = _count_indistinct(1 - np.linalg.eigvalsh(noise), whitened)
+    shares = _shares_of_averages(noise, shots, n_pooled)
+    n_groups = min(len(whitened.repeated), MAX_GROUPS)
+    without = np.array(
+        [
+            _shares_of_averages(noise, shots, n_pooled)
+            for noise in _noise_without_groups(whitened, n_groups, constant)
+        ]
+    )
+    if not np.all(shares > 0):
+        return np.zeros(len(shots)), np.zeros(len(shots))
+    relative_bias = (n_groups - 1) * (without.mean(axis=0) - shares) / shares
+    inflation = np.maximum(1 + relative_bias, 1 / n_groups)
+    deviations = without - without.mean(axis=0)
+    errors = np.sqrt((n_groups - 1) / n_groups * np.sum(deviations**2, axis=0))
+    return shares / inflation, errors / inflation
+
+
+def _count_indistinct(signal_fractions: Floats, whitened: Whitened) -> int:
+    """Return how many directions have a signal fraction that pure noise could show.
+
+    In m directions of pure noise, R repeats of N inputs show fractions of either sign: those of a
+    random matrix, whose largest lies at 2 (m / (N R (R - 1)))^½, the edge of its semicircle.
+    """
+    n_inputs, n_repeats, _ = whitened.repeated.shape
+    n_indistinct = len(signal_fractions)
+    while True:
+        edge = 2 * np.sqrt(n_indistinct / (n_inputs * n_repeats * (n_repeats - 1)))
+        n_below = int(np.sum(signal_fractions < edge))
+        if n_below == n_indistinct:
+            return n_below
+        n_indistinct = n_below
+
+
+def _shares_of_averages(noise: Floats, shots: Floats, n_pooled: int) -> Floats:
+    """Return the noise shares of averages, (shots,), from V in coordinates where G = 1.
+
+    The `n_pooled` directions with the least signal get their mean signal fraction: the scatter of
+    each would, divided by the small noise of an average, pass for signal. A mean below zero counts
+    to first order, so that chance does not add up to a signal.
+    """
+    signal_fractions = 1 - np.linalg.eigvalsh(noise)  # the largest first
+    if n_pooled:
+        signal_fractions[-n_pooled:] = signal_fractions[-n_pooled:].mean()
+    capacities = shots[:, None] * signal_fractions
+    capacities /= 1 + (shots[:, None] - 1) * np.maximum(signal_fractions, 0.0)
+    return np.sum(1 - capacities, axis=1)
+
+
+def _noise_without_groups(whitened: Whitened, n_groups: int, constant: bool) -> Iterator[Floats]:
+    """Yield V without each group of inputs, in coordinates where G without them is 1."""
+    total_weight = whitened.sample_weight.sum()
+    n_repeated, n_repeats, n_directions = whitened.repeated.shape
+    noise = noise_covariance(whitened.repeated)
+    singles = np.array_split(np.arange(len(whitened.single)), n_groups)
+    for rows, single_rows in zip(
+        np.array_split(np.arange(n_repeated), n_groups), singles, strict=True
+    ):
+        group = whitened.repeated[rows]
+        weight = whitened.sample_weight[rows].sum()
+        weight_of_singles = whitened.sample_weight[n_repeated + single_rows].sum()
+        shots = group.reshape(-1, n_directions) / np.sqrt(n_repeats)
+        single_shots = whitened.single[single_rows, 0]
+        gram = total_weight * np.eye(n_directions)
+        gram -= shots.T @ shots + single_shots.T @ single_shots
+        remaining = total_weight - weight - weight_of_singles
+        gram /= remaining
+        if constant:
+            roots = np.sqrt(whitened.sample_weight)
+            sums = roots[rows] @ group.mean(axis=1)
+            sums = sums + roots[n_repeated + single_rows] @ single_shots
+            # The mean of what remains: that of all is zero.
+            gram -= np.outer(sums, sums) / remaining**2
+        deviations = (group - group.mean(axis=1, keepdims=True)).reshape(-1, n_directions)
+        noise_of_group = deviations.T @ deviations / (n_repeats - 1)
+        without = (n_repeated * noise - noise_of_group) / (n_repeated - weight)
+        inverse_root = np.linalg.inv(np.linalg.cholesky(gram))
+        yield inverse_root @ without @ inverse_root.T
 
 
 def leave_one_out(whitened: Whitened, noise: Floats, constant: bool) -> Floats:

@@ -183,7 +183,12 @@ class Fibre(Checked):
         return dispersion - self._attenuation_per_m / 2
 
     def propagate(
-        self, field: Any, grid: Grid, lengths_m: Sequence[float], in_time: Any = None
+        self,
+        field: Any,
+        grid: Grid,
+        lengths_m: Sequence[float],
+        in_time: Any = None,
+        single_precision: bool = True,
     ) -> list[Any]:
         """Return the fields after each of the lengths, from one propagation to the longest.
 
@@ -197,6 +202,9 @@ class Fibre(Checked):
             The lengths, increasing.
         in_time
             The field in time, where it is known better than from the Fourier coefficients.
+        single_precision
+            Whether the nonlinear correction may be computed in single precision, where the
+            tolerance allows it.
 
         Returns
         -------
@@ -227,7 +235,7 @@ class Fibre(Checked):
             cropped = crop_points(take_rows(in_time, rows), n_points)
             fade = to_library_of(_fade(n_points, grid.n_points), field)
             start = fourier.ifft(cropped * fade)
-            corrections = self._corrections(start, grid, lengths)
+            corrections = self._corrections(start, grid, lengths, single_precision)
             for output, correction in zip(outputs, corrections, strict=True):
                 whole_window = pad_points(fourier.fft(correction), grid.n_points)
                 output[rows] += fourier.ifft(whole_window)
@@ -262,14 +270,18 @@ class Fibre(Checked):
         harmless[:, -1] = True  # The whole window neglects nothing.
         return np.array(sizes)[np.argmax(harmless, axis=1)]
 
-    def _corrections(self, start: Any, grid: Grid, lengths: Sequence[float]) -> list[Any]:
+    def _corrections(
+        self, start: Any, grid: Grid, lengths: Sequence[float], single_precision: bool
+    ) -> list[Any]:
         """Return nonlinear minus linear propagation of cropped fields at each length.
 
         `start` holds Fourier coefficients (samples, points), and so do the corrections.
         """
         xp = array_namespace(start)
         n_samples, n_points = start.shape
-        field = xp.astype(start, xp.complex64) if self.uses_single_precision else start
+        field = start
+        if single_precision and self.uses_single_precision:
+            field = xp.astype(start, xp.complex64)
         exponent = self.exponent(np.fft.fftfreq(n_points, 1 / grid.band_thz))
         power = _power(field)
         largest = xp.max(power, axis=1)

@@ -38,7 +38,7 @@ MAX_DBM = 40.0
 SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
 Filter = Annotated[str | None, partial(require_one_of, options=(*FILTERS, None))]
-PhaseNoise = Annotated[str | None, partial(require_one_of, options=("cell", "bin", None))]
+PhaseNoise = Annotated[str | None, partial(require_one_of, options=("bin", "cell", None))]
 
 
 @dataclass(frozen=True)
@@ -228,8 +228,8 @@ class Encoder(Checked):
     filter_ghz
         The full width at half maximum of that filter.
     phase_noise
-        Whether random phases are drawn for each 1 GHz ``"cell"`` (the authors' program), for each
-        ``"bin"`` (the paper's text), or not at all (None). They do not depend on the grid.
+        Whether random phases are drawn for each ``"bin"`` (the paper's text), for each 1 GHz
+        ``"cell"`` (the authors' program), or not at all (None). They do not depend on the grid.
     phase_noise_rad
         The standard deviation of the random phases.
     exponent_spread, phase_spread_rad
@@ -253,7 +253,7 @@ class Encoder(Checked):
     span_nm: Positive = 2.5
     filter: Filter = "flat-top"
     filter_ghz: Positive = 12.0
-    phase_noise: PhaseNoise = "cell"
+    phase_noise: PhaseNoise = "bin"
     phase_noise_rad: NotNegative = 0.0015 * 2 * np.pi
     exponent_spread: NotNegative = 0.0
     phase_spread_rad: NotNegative = 0.0
@@ -284,7 +284,7 @@ class Encoder(Checked):
     @property
     def n_noises(self) -> int:
         """How many random phases a sample needs."""
-        return {"cell": N_CELLS, "bin": self.n_bins, None: 0}[self.phase_noise]
+        return {"bin": self.n_bins, "cell": N_CELLS, None: 0}[self.phase_noise]
 
     def cells(self, u: Any, noise: Any | None, wavelength_nm: float = CARRIER_NM) -> Any:
         """Return what is written into each 1 GHz cell, before the instrument's own filter.

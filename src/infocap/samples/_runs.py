@@ -149,7 +149,9 @@ def cut_runs(
     all_repeats = [run.repeats for run in runs if run.repeats is not None]
     starts = np.cumsum([0, *(run.x.shape[0] for run in runs)])
     if basis.slow_time:
-        all_u = _with_slow_time(all_u, starts, history)
+        all_u = _with_time(all_u, _slow_time(starts, history))
+    if basis.period is not None:
+        all_u = _with_time(all_u, _phase(basis.period, starts, history, n_left_out))
     return RunTables(
         u=all_u,
         x=all_x,
@@ -237,8 +239,8 @@ def _starts(lengths: Sequence[int]) -> Integers:
     return np.cumsum([0, *lengths[:-1]])
 
 
-def _with_slow_time(u: Table, starts: Integers, history: int) -> Table:
-    """Return the inputs with one more column: time, from -1 to 1 over all samples.
+def _slow_time(starts: Integers, history: int) -> Floats:
+    """Return time from -1 to 1 over all samples.
 
     In the history in front of a run it is that of the run's first sample.
     """
@@ -248,7 +250,21 @@ def _with_slow_time(u: Table, starts: Integers, history: int) -> Table:
     for start, stop in pairwise(starts.tolist()):
         columns.append(np.full(history, time[start]))
         columns.append(time[start:stop])
+    return np.concatenate(columns)
+
+
+def _phase(period: float, starts: Integers, history: int, n_left_out: int) -> Floats:
+    """Return the phase of every step in [0, 2 pi), which is zero at the first step of every run."""
+    columns = []
+    for start, stop in pairwise(starts.tolist()):
+        steps = n_left_out - history + np.arange(history + stop - start)
+        columns.append(2 * np.pi * ((steps / period) % 1.0))
+    return np.concatenate(columns)
+
+
+def _with_time(u: Table, time: Floats) -> Table:
+    """Return the inputs with one more column, a time of every row."""
     values = u.read(0, u.shape[0], on_host=True)
-    with_time = Table(np.column_stack([values, np.concatenate(columns)]), "u")
+    with_time = Table(np.column_stack([values, time]), "u")
     rows = np.arange(u.shape[0])
     return with_time.numbered(RowNumbering(rows, u.given_rows(rows)))

@@ -2,6 +2,7 @@
 
 from ._find import find
 from ._networks import FeedForward, RandomFeatures
+from ._period import find_period
 from ._reservoirs import DelayLine, DelayReservoir, EchoState, check_fading
 
 # isort: split
@@ -17,4 +18,5 @@ __all__ = [
     "RandomFeatures",
     "check_fading",
     "find",
+    "find_period",
 ]

@@ -1,6 +1,6 @@
 """What users call: estimate, probe, sweep, explore, convergence, compare, calibrate, diagnose."""
 
-from ._calibrate import Calibration, calibrate
+from ._calibrate import Calibration, Minimum, calibrate
 from ._compare import Comparison, compare
 from ._convergence import Convergence, convergence
 from ._diagnose import Diagnosis, diagnose
@@ -21,6 +21,7 @@ __all__ = [
     "Convergence",
     "Diagnosis",
     "Exploration",
+    "Minimum",
     "Round",
     "Sweep",
     "calibrate",

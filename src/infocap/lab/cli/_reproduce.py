@@ -51,9 +51,9 @@ SAMPLES_PER_STEP = 512
 @click.option("--n-samples", default=8192, help="Number of Sobol points, a power of 2.")
 @click.option(
     "--phase-noise",
-    type=NameChoice(["cell", "bin", "none"]),
-    default="cell",
-    help="Draw random phases for each cell of 1 GHz, for each bin, or none.",
+    type=NameChoice(["bin", "cell", "none"]),
+    default="bin",
+    help="Draw random phases for each bin, for each cell of 1 GHz, or none.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise."
