@@ -507,7 +507,7 @@ def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
         "power_dbm": 1.0,
         "length_m": 5.0,
         "dropout": 0.1,
-        "drift": 0.5,
+        "drift": 1.0,
         "latency_s": 1e-4,
     }
     plan = Plan(
