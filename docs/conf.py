@@ -97,7 +97,10 @@ nitpicky = True
 smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
-    (r"py:.*", r"infocap\.(typing|kernels|samples|workflow|result\._(target|analyses|recorded_law))\..*"),
+    (
+        r"py:.*",
+        r"infocap\.(typing|kernels|samples|workflow|result\._(target|analyses|recorded_law))\..*",
+    ),
     (r"py:.*", r"infocap\.lab\.experiment\._(measurement|status)\..*"),
     (r"py:.*", r"infocap\.theory\._forecast\..*"),
     (r"py:.*", r"infocap\.diagnostics\._excerpt\..*"),

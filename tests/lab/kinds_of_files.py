@@ -5,22 +5,12 @@ import gzip
 import json
 import lzma
 import zipfile
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
+from messy_files import ROWS, START, VOLTS, N, X
 
-import infocap
-
-BASIS = infocap.product_basis("legendre", 2, 4)
-DEVICE = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.3, seed=3)
-TOTAL = DEVICE.exact().sum()
-N = 512
-U = infocap.draw(BASIS, N, seed=5)
-X = DEVICE(U, seed=6)
-VOLTS = 2.5 + 2.5 * U  # the inputs of all files are voltages from 0 to 5 V
-ROWS = np.hstack([VOLTS, X])
 NAMES = ["Voltage A", "Voltage B", *(f"PD{k}" for k in range(6))]
-START = datetime(2026, 1, 31, 23, 58)
 
 # Rows in which a cell is a word.
 N_WORDS = 7

@@ -13,10 +13,6 @@ from click.testing import CliRunner
 from kinds_of_files import (
     KINDS,
     N_WORDS,
-    TOTAL,
-    VOLTS,
-    N,
-    X,
     csv_text,
     frame,
     with_words,
@@ -26,6 +22,7 @@ from kinds_of_files import (
     write_overshoot,
     write_workbook_of_two_sheets,
 )
+from messy_files import TOTAL, VOLTS, N, X
 
 import infocap
 from infocap.errors import DataError, ParameterError

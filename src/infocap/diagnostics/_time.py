@@ -563,6 +563,8 @@ MIN_SHARE_OF_SINGLE_INPUTS = 0.5
 MAX_DEVIATIONS_OF_NOISE = 4.0
 MAX_KURTOSIS_OF_STEPS = 4.0
 MIN_AUTOCORRELATION_OF_NOISE = -0.3
+# Autocorrelation at which slow noise has forgotten.
+END_OF_CORRELATION = 0.05
 
 
 def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
@@ -591,16 +593,7 @@ def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
             return
         is_little = bool(_lasting_variance(residuals, lags).max() < MIN_MOVED_VARIANCE)
         if _is_slow_noise(lasting.series[:, 0], lags[0]):
-            yield finding(
-                f"the noise of the readouts lasts for more than {memory} steps",
-                cause="drift",
-                next_step="nothing if the device is so; else find its source, or measure a "
-                "reference in between and subtract it",
-                in_short="slow noise",
-                capacity=capacity,
-                is_note=True,
-                p_value=p_value,
-            )
+            yield _slow_noise_note(memory, capacity, p_value)
             return
     how_long = f"more than {memory} steps" if excerpt.of_sequence else "some rows"
     or_memory = ", or a memory longer than that of the basis" if excerpt.of_sequence else ""
@@ -618,6 +611,19 @@ def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     )
 
 
+def _slow_noise_note(memory: int, capacity: float, p_value: float) -> Check:
+    return finding(
+        f"the noise of the readouts lasts for more than {memory} steps",
+        cause="drift",
+        next_step="leave it if the device itself is slow; otherwise find its source, or measure a "
+        "reference in between and subtract it",
+        in_short="slow noise",
+        capacity=capacity,
+        is_note=True,
+        p_value=p_value,
+    )
+
+
 class _Lasting(NamedTuple):
     """The combination of residuals that lasts best."""
 
@@ -626,6 +632,7 @@ class _Lasting(NamedTuple):
 
 
 def _lasting_combination(residuals: Residuals, lags: list[int]) -> _Lasting:
+    """Return the combination of residuals that is most alike so many rows later."""
     at_lags = [lagged_correlations(residuals.e, residuals.e, -lag) for lag in lags]
     strongest = max(at_lags, key=np.linalg.norm)
     correlations, combinations = np.linalg.eigh((strongest + strongest.T) / 2)
@@ -642,20 +649,26 @@ def _is_slow_noise(series: Floats, n_rows: int) -> bool:
     if _kurtosis(np.diff(series)) > MAX_KURTOSIS_OF_STEPS:
         return False
     smooth = np.convolve(series, np.ones(n_rows) / n_rows, "valid").astype(float)
-    smooth = smooth - smooth.mean()
-    n = len(smooth)
-    spectrum = scipy.fft.rfft(smooth, 2 * n)
-    autocorrelation = scipy.fft.irfft(np.abs(spectrum) ** 2)[: n // 2]
-    autocorrelation /= max(float(autocorrelation[0]), np.finfo(float).tiny)
-    is_small = np.flatnonzero(autocorrelation < 0.05)
+    autocorrelation = _autocorrelation(smooth)
+    is_small = np.flatnonzero(autocorrelation < END_OF_CORRELATION)
     n_correlated = int(is_small[0]) if len(is_small) else len(autocorrelation)
-    n_independent = n / (1 + 2 * float(autocorrelation[1:n_correlated].sum()))
+    n_independent = len(smooth) / (1 + 2 * float(autocorrelation[1:n_correlated].sum()))
+
     by_chance = -MAX_DEVIATIONS_OF_NOISE / np.sqrt(n_independent)
     lowest = autocorrelation[: 4 * n_correlated].min()
     oscillates = lowest < min(MIN_AUTOCORRELATION_OF_NOISE, by_chance)
-    standard_error = np.sqrt(24 / n_independent)
+
+    standard_error = np.sqrt(24 / n_independent)  # of the kurtosis of normal numbers
     is_normal = abs(_kurtosis(smooth) - 3) < MAX_DEVIATIONS_OF_NOISE * standard_error
     return bool(is_normal and not oscillates)
+
+
+def _autocorrelation(series: Floats) -> Floats:
+    """Return the autocorrelation of a series, up to half of its length."""
+    n = len(series)
+    spectrum = scipy.fft.rfft(series - series.mean(), 2 * n)
+    products: Floats = scipy.fft.irfft(np.abs(spectrum) ** 2)[: n // 2]
+    return products / max(float(products[0]), np.finfo(float).tiny)
 
 
 def _kurtosis(series: Floats) -> float:

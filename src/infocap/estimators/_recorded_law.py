@@ -306,20 +306,15 @@ def recorded_law(
     reported = _Reported(asked, union, kept_asked)
     kurtosis = _largest_kurtosis(evidence)
     widening = WIDENING_BY_EXCURSIONS if kurtosis > MAX_KURTOSIS else 1.0
-    error = by_degree.error_of(by_degree.without)
-    noise_part = test.null_capacity * (1 - np.clip(by_degree.capacity, 0.0, 1.0))
-    error = np.sqrt(error**2 + 2 * noise_part**2 / test.n_directions)
+    error = _errors_of_single_capacities(by_degree, test)
     p_value = test.p_value
-    if samples.constant:
+    if samples.constant:  # The correlation of the constant with itself is known.
         error[0] = 0.0
         p_value[0] = 0.0
     is_clear = benjamini_hochberg(p_value, false_discovery_rate)
     is_clear &= by_degree.capacity > CAPACITY_ROUNDING
     unbiased = by_degree.capacity
-    # Their plain jackknife now gives the errors of sums.
-    mean_without = by_degree.without.mean(axis=0)
-    scatter = widening * np.sqrt(1 + 2 * by_degree.correlation)
-    without = mean_without + scatter * (by_degree.without - mean_without)
+    without = _scaled_for_sums(by_degree, widening)
     total, total_error = by_degree.sum_of(np.ones(len(kept_asked), dtype=bool))
 
     pivots = np.empty(len(union))
@@ -354,7 +349,6 @@ def recorded_law(
         period=period_of(u) if asked.of_sequences and samples.runs is None else None,
         total=total,
     )
-    # The correlation of the constant with itself is known.
     shown = np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     return Estimate(
         reported.spread(shown),
@@ -368,6 +362,28 @@ def recorded_law(
         recorded_law=law,
         raw=reported.spread(by_degree.of_all.raw),
     )
+
+
+def _errors_of_single_capacities(capacities: JackknifedCapacities, test: ZeroTest) -> Floats:
+    """Return the standard errors of single capacities, (functions,).
+
+    The squared noise scatters about its mean. Near zero the stretches see too little of this.
+    """
+    by_stretches = capacities.error_of(capacities.without)
+    squared_noise = test.null_capacity * (1 - np.clip(capacities.capacity, 0.0, 1.0))
+    errors: Floats = np.sqrt(by_stretches**2 + 2 * squared_noise**2 / test.n_directions)
+    return errors
+
+
+def _scaled_for_sums(capacities: JackknifedCapacities, widening: float) -> Floats:
+    """Return capacities without each stretch, so far from their mean that a plain jackknife holds.
+
+    It then gives the errors of any sum, as if stretches were independent.
+    """
+    mean = capacities.without.mean(axis=0)
+    scale = widening * np.sqrt(1 + 2 * capacities.correlation)
+    scaled: Floats = mean + scale * (capacities.without - mean)
+    return scaled
 
 
 def recorded_law_bytes(n_samples: int, n_columns: int, n_terms: int, n_threads: int) -> float:
