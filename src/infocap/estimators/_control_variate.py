@@ -13,6 +13,7 @@ from ..kernels import (
     effective_directions,
     jackknife_error_of_groups,
     jackknife_error_of_stretches,
+    normal_fourth_power_ratio,
     sum_of_squares,
 )
 from ..typing import Floats
@@ -206,9 +207,8 @@ def _refit_ratio(passes: PassResults) -> float:
 
 def _effective_samples(passes: PassResults) -> float:
     """Return how many samples the noise of the total rests on; for normal noise all of them."""
-    nu = effective_directions(passes.residual_covariance)
-    normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), SMALLEST_DIVISOR)
-    return passes.effective_samples * normal_factor
+    n_directions = effective_directions(passes.residual_covariance)
+    return passes.effective_samples * normal_fourth_power_ratio(n_directions)
 
 
 def _widening_by_few_samples(evidence: Evidence, passes: PassResults) -> float:
