@@ -187,14 +187,9 @@ def _conclude(
     )
     c = known_c + whole.y_e / n
     gram = known_gram + whole.gram / n
-    largest = largest_eigenvalue(gram, MIN_LARGE_EIGENVALUE)
-    is_safe = all_eigenvalues_above(gram, MIN_SAFE_EIGENVALUE)
-    is_within_limits = is_safe and largest < 1 / MIN_EIGENVALUE
-    whitening, smallest_eigenvalue = whitening_from_gram(gram, is_within_limits)
-    times_whitening = multiply_by_triangle if is_within_limits else matmul
-    # W' E W for a symmetric matrix E.
-    half_whitened = times_whitening(squares.e_e, whitening)
-    residual_covariance = to_numpy(times_whitening(half_whitened.T, whitening)) / n
+    final_metric = _final_metric(gram)
+    whitening = final_metric.whitening
+    residual_covariance = final_metric.whiten(squares.e_e) / n
 
     bias = _bias(whole, squares, reported.first_metric, n)
     variance = _variance(to_numpy(whole.influence), bias, residual_covariance, n)
@@ -203,15 +198,10 @@ def _conclude(
         widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
         variance = np.maximum(variance, widening * serial_variance)
 
+    is_safe = final_metric.is_safe
     estimate = {"c": c, "gram": gram, "whitening": whitening, "is_safe": is_safe}
     scatter = _scatter_between(groups, whole, **estimate)
     half_scatter = _scatter_between(sums_of_halves, whole, **estimate)
-    # A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
-    # where A is the sum of phi phi' over all samples.
-    refitted_y_e = []
-    for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
-        change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
-        refitted_y_e.append(half.y_e + change_of_c)
     z_power_2, e_power_2, e_power_4, clipped_power, change_by_margins, *influences = to_numpy(
         whole.powers
     )
@@ -226,14 +216,49 @@ def _conclude(
         # The first of these totals leaves out the first half, so it is that of the second.
         half_totals=half_scatter.capacities_without.sum(axis=1)[::-1],
         fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
-        refitted_change=_squared_difference(refitted_y_e, whitening),
+        refitted_change=_squared_difference(
+            _refitted_y_e(sums_of_halves, refit, fit, reported.positions, n), whitening
+        ),
         residual_covariance=residual_covariance,
         leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
         change_by_margins=float(change_by_margins) / n,
         variance_of_total=float(sum_of_squared_influences - sum_of_influences**2 / n) / n**2,
-        smallest_eigenvalue=smallest_eigenvalue,
+        smallest_eigenvalue=final_metric.smallest_eigenvalue,
+        largest_eigenvalue=final_metric.largest_eigenvalue,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _FinalMetric:
+    """G^-1 of the final estimate, and how far the eigenvalues of G are from 1."""
+
+    whitening: Any  # G^-1/2, (rank, rank)
+    is_triangle: bool  # whether it is known to be an upper triangle
+    is_safe: bool  # no eigenvalue of G comes near zero when a group is left out
+    smallest_eigenvalue: float  # of G
+    largest_eigenvalue: float
+
+    def whiten(self, symmetric: Any) -> Floats:
+        """Return W' E W for the whitening W and a symmetric matrix E."""
+        times = multiply_by_triangle if self.is_triangle else matmul
+        half_whitened = times(symmetric, self.whitening)
+        whitened: Floats = to_numpy(times(half_whitened.T, self.whitening))
+        return whitened
+
+
+def _final_metric(gram: Any) -> _FinalMetric:
+    """Return the metric of G; each factorisation whose answer follows from others is left out."""
+    largest = largest_eigenvalue(gram, MIN_LARGE_EIGENVALUE)
+    is_safe = all_eigenvalues_above(gram, MIN_SAFE_EIGENVALUE)
+    is_within_limits = is_safe and largest < 1 / MIN_EIGENVALUE
+    whitening, smallest = whitening_from_gram(gram, is_within_limits)
+    return _FinalMetric(
+        whitening=whitening,
+        is_triangle=is_within_limits,
+        is_safe=is_safe,
+        smallest_eigenvalue=smallest,
         largest_eigenvalue=largest,
     )
 
@@ -507,6 +532,21 @@ def _solve_refit(fit: Fit, phi_e_of_halves: list[Any]) -> _Refit:
                 if number_of_half == place:
                     of_own_half = of_own_half + projected
     return _Refit(of_mean_fit, of_own_half)
+
+
+def _refitted_y_e(
+    sums_of_halves: list[_GroupSums], refit: _Refit, fit: Fit, positions: Integers, n: int
+) -> list[Any]:
+    """Return the sums of y e over each half, as if the fit were estimated again from that half.
+
+    A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
+    where A is the sum of phi phi' over all samples.
+    """
+    refitted = []
+    for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
+        change_of_c = rows_at(n * change - fit.phi_phi @ change, positions)
+        refitted.append(half.y_e + change_of_c)
+    return refitted
 
 
 def _squared_difference(arrays: list[Any], whitening: Any) -> float:

@@ -480,6 +480,7 @@ def _spectrum_of_rare_noise(
     So few samples tell directions apart that are alike: their noise adds sum(v)² / n to sum(v²) for
     n carriers. This is taken off by drawing all v nearer to their mean.
     """
+    old_ratio = normal_fourth_power_ratio(effective_directions(np.diag(v)))
     mean = float(v.mean())
     of_equal_v = len(v) * mean**2
     excess = float(np.sum(v**2)) - of_equal_v
@@ -488,7 +489,6 @@ def _spectrum_of_rare_noise(
     v = np.clip(mean + drawn_nearer * (v - mean), 0.0, 1.0)
 
     # The number of carriers was found as if the noise had the directions of the pilot's residuals.
-    old_ratio = normal_fourth_power_ratio(effective_directions(pilot.residual_covariance))
     n_directions = effective_directions(np.diag(v))
     n_carriers *= normal_fourth_power_ratio(n_directions) / old_ratio
     samples_per_carrier = max(pilot.n_samples / n_carriers, 1.0)
