@@ -41,9 +41,6 @@ def door_opened(run: Run) -> Data:
     "noise",
     "gain steps",
     "drift",
-    "gap",
-    "frozen",
-    "outlying",
 )
 def bubbles(run: Run) -> Data:
     """A third of the channels loses three quarters of its signal whenever a bubble sits before its window."""
@@ -56,7 +53,12 @@ def bubbles(run: Run) -> Data:
     return run.u, x
 
 
-@fourth_kind("electrodes foul", "response", "drift", "clipped", "noise")
+@fourth_kind(
+    "electrodes foul",
+    "response",
+    "drift",
+    "clipped",
+)
 def electrodes_foul(run: Run) -> Data:
     """A film grows on the electrodes, behind which large signals are cut ever more softly."""
     steepness = 0.2 + 2.5 * run.time()
@@ -64,7 +66,12 @@ def electrodes_foul(run: Run) -> Data:
     return run.u, np.tanh(steepness * centred) / np.tanh(steepness)
 
 
-@fourth_kind("stage loses steps", "response", "drift", "other inputs", "late input")
+@fourth_kind(
+    "stage loses steps",
+    "response",
+    "drift",
+    "other inputs",
+)
 def stage_loses_steps(run: Run) -> Data:
     """In one row of 60 the motor of the last input misses some steps, so its zero wanders."""
     low, high = run.input_range
@@ -75,7 +82,11 @@ def stage_loses_steps(run: Run) -> Data:
     return run.u, run.measure(sent)
 
 
-@fourth_kind("flicker noise of the amplifier", "drift", "noise", "period")
+@fourth_kind(
+    "flicker noise of the amplifier",
+    "drift",
+    "noise",
+)
 def flicker_noise(run: Run) -> Data:
     """Noise whose power grows as one over the frequency, of 0.6 standard deviations."""
     spectrum = np.fft.rfft(run.generator.standard_normal(run.x.shape), axis=0)
@@ -87,21 +98,32 @@ def flicker_noise(run: Run) -> Data:
 
 @fourth_kind("brown-outs", "response", "gap", "noise", "other inputs", "glitches", "drift")
 def brown_outs(run: Run) -> Data:
-    """The mains fail a little: for eight to twenty rows of every 250 or so, the source has less amplitude."""
+    """The mains fail a little: for eight to twenty rows of every 150 or so, the source has less amplitude."""
     amplitude = np.ones((run.n, 1))
-    for start in np.flatnonzero(run.some(1 / 250)):
+    for start in np.flatnonzero(run.some(1 / 150)):
         amplitude[start : start + int(run.generator.integers(8, 21))] = 0.4
     return run.u, run.measure(run.driven_by(amplitude))
 
 
-@fourth_kind("pump runs a third of the time", "noise", "period", "glitches")
+@fourth_kind(
+    "pump runs a third of the time",
+    "noise",
+    "period",
+)
 def pump_runs(run: Run) -> Data:
     """While the pump runs, readouts are noisier by 1.2 standard deviations."""
     runs = (np.arange(run.n) % PUMP_ROWS < PUMP_ROWS // 3)[:, None]
     return run.u, run.x + runs * run.noise(1.2)
 
 
-@fourth_kind("hits that fade", "glitches", "outlying", "memory", "drift", "noise", "gap", "clipped")
+@fourth_kind(
+    "hits that fade",
+    "glitches",
+    "outlying",
+    "drift",
+    "noise",
+    "gap",
+)
 def hits_that_fade(run: Run) -> Data:
     """Particles leave marks in some channels, which fade over eight rows."""
     hits = run.some(0.004, run.x.shape) * run.generator.exponential(8.0, run.x.shape)
@@ -114,8 +136,6 @@ def hits_that_fade(run: Run) -> Data:
     "drift",
     "noise",
     "gap",
-    "gain steps",
-    "frozen",
 )
 def battery_dies(run: Run) -> Data:
     """In the last sixth of the run readouts fade away into noise."""
@@ -128,9 +148,6 @@ def battery_dies(run: Run) -> Data:
     "response",
     "drift",
     "noise",
-    "units",
-    "gain steps",
-    "foreign rows",
     min_channels=4,
 )
 def tracker_exchanges_particles(run: Run) -> Data:
@@ -153,7 +170,6 @@ def tracker_exchanges_particles(run: Run) -> Data:
     "clipped",
     "gap",
     "noise",
-    "outlying",
 )
 def beams_stick(run: Run) -> Data:
     """What is beyond the highest 3 % of a channel touches the wall and stays there for nine more rows."""
@@ -171,12 +187,11 @@ def beams_stick(run: Run) -> Data:
 
 @fourth_kind(
     "clock burnt into the picture",
+    "frozen",
     "clock",
     "period",
     "drift",
     "codes",
-    "nothing",
-    "missing codes",
     min_channels=4,
 )
 def clock_burnt_into_the_picture(run: Run) -> Data:
@@ -199,7 +214,6 @@ def clock_burnt_into_the_picture(run: Run) -> Data:
     "response",
     "gap",
     "drift",
-    "no effect",
     min_channels=3,
 )
 def cells_get_stuck(run: Run) -> Data:
@@ -219,14 +233,14 @@ def exposed(signal: Array, wanted: float) -> Array:
     return signal * wanted / before(brightness)
 
 
-@fourth_kind("exposure set by the frame before", "memory", "drift", "response", devices=MEMORYLESS)
+@fourth_kind("exposure set by the frame before", "memory", devices=MEMORYLESS)
 def exposure_set_by_the_frame_before(run: Run) -> Data:
     """The camera is in its automatic mode, and nobody writes its exposure down."""
     signal = 1 + 0.3 * (run.x - run.x.mean(axis=0)) / run.spread
     return run.u, exposed(np.maximum(signal, 0.05), 1.0)
 
 
-@fourth_kind("reaction not waited for when it is cold", "memory", "noise", devices=MEMORYLESS)
+@fourth_kind("reaction not waited for when it is cold", "memory", devices=MEMORYLESS)
 def reaction_not_waited_for(run: Run) -> Data:
     """Where the first input is low the reaction is slow, and a part of the row before is still there."""
     low, high = run.input_range
@@ -240,11 +254,8 @@ def reaction_not_waited_for(run: Run) -> Data:
 
 @fourth_kind(
     "relays stick for a while",
-    "frozen",
-    "stale",
     "other inputs",
     "gap",
-    "no effect",
     "foreign rows",
     "response",
     "memory",

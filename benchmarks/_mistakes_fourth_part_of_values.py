@@ -42,7 +42,6 @@ def bits_flipped(run: Run) -> Data:
     "wrapped",
     "rounded readouts",
     "missing",
-    "dependent",
     min_channels=2,
     traceless=True,
 )
@@ -75,7 +74,12 @@ def divided_by_a_channel_that_passes_zero(run: Run) -> Data:
     return run.u, x[:, 1:] / x[:, :1]
 
 
-@fourth_kind("gate time not written down", "gain steps", "units", "outlying", "noise", "glitches")
+@fourth_kind(
+    "gate time not written down",
+    "gain steps",
+    "units",
+    "outlying",
+)
 def gate_time_not_written_down(run: Run) -> Data:
     """The counter chooses one of three gate times for each row, whatever its inputs are."""
     gate = run.generator.choice(GATE_TIMES, (run.n, 1), p=SHARES_OF_GATE_TIMES)
@@ -83,15 +87,15 @@ def gate_time_not_written_down(run: Run) -> Data:
     return run.u, gate * (run.x - dark)
 
 
-# No trace: more white noise of one size, as of a device in the light.
-@fourth_kind("light of the room was on", "noise", traceless=True)
+# No trace: more white noise of one size, as of a device in the light; no words can name it.
+@fourth_kind("light of the room was on", traceless=True)
 def light_of_the_room(run: Run) -> Data:
     """Daylight adds a constant and its shot noise of 0.8 standard deviations to every channel."""
     return run.u, run.x + 5 * run.spread + run.noise(0.8)
 
 
 # No trace: a static nonlinearity of every channel.
-@fourth_kind("companded sound not expanded", "clipped", "rounded readouts", traceless=True)
+@fourth_kind("companded sound not expanded", "rounded readouts", traceless=True)
 def companded_sound(run: Run) -> Data:
     """The recorder stores the sign and the logarithm of the loudness in 8 bits."""
     centred = run.x - np.median(run.x, axis=0)
@@ -100,11 +104,10 @@ def companded_sound(run: Run) -> Data:
     return run.u, np.round(127 * companded / np.log1p(COMPANDING))
 
 
-# No trace: what the other device adds is independent between rows, because it forgets its own inputs at once.
+# No trace: what the other device adds is independent between rows, because it forgets its own inputs at
+# once; no words can name it.
 @fourth_kind(
     "another experiment on the same clock",
-    "foreign rows",
-    "noise",
     devices=MEMORYLESS,
     traceless=True,
 )
@@ -131,6 +134,7 @@ def charge_of_the_last_channel(run: Run) -> Data:
 
 @fourth_kind(
     "columns touch where numbers are long",
+    "codes",
     "outlying",
     "units",
     "gain steps",
@@ -152,6 +156,7 @@ def columns_touch(run: Run) -> Data:
 
 @fourth_kind(
     "background of the darkest row of each dozen",
+    "gap",
     "batches",
     "period",
     "neighbours",
@@ -172,11 +177,10 @@ def background_of_the_darkest_row(run: Run) -> Data:
 
 @fourth_kind(
     "signs chosen by the row before",
+    "response",
     "memory",
-    "wrapped",
     "units",
     "gain steps",
-    "drift",
     devices=MEMORYLESS,
 )
 def signs_chosen_by_the_row_before(run: Run) -> Data:
