@@ -265,15 +265,15 @@ def chaotic_source(run: Run) -> Data:
 
 
 @fourth_kind(
-    "every five inputs cover the range once",
+    "every three inputs cover the range once",
     "inputs depend",
     "order of inputs",
     devices=WITH_MEMORY,
 )
-def every_five_inputs_cover_the_range(run: Run) -> Data:
-    """The plan was stratified in batches of five, so that the last of a batch follows from the others."""
-    n_batches = -(-run.n // 5)
-    order = run.generator.random((n_batches, 5, run.n_inputs)).argsort(axis=1)
+def every_three_inputs_cover_the_range(run: Run) -> Data:
+    """The plan was stratified in batches of three, so that the last of a batch follows from the others."""
+    n_batches = -(-run.n // 3)
+    order = run.generator.random((n_batches, 3, run.n_inputs)).argsort(axis=1)
     strata = order.reshape(-1, run.n_inputs)[: run.n]
-    u = inputs_at(run, (strata + run.generator.random(run.u.shape)) / 5)
+    u = inputs_at(run, (strata + run.generator.random(run.u.shape)) / 3)
     return u, run.measure(u)

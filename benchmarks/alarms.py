@@ -10,8 +10,9 @@ Since 19 November 2026 the kinds of `_clean_second_part` and the designs that ar
 measures these kinds in all designs and all kinds in these designs; it is run when checks are
 finished, and reported by totals only; ``--reveal`` lists its runs, too. ``--part third`` does the
 same for the kinds of `_clean_third_part`, by somebody else who has not read the checks either, in
-all designs, and ``--part fourth`` for the kinds and the designs of `_clean_fourth_part`. All other kinds and designs count as developed. The third of the kinds that was held
-out before was run and looked at.
+all designs, and ``--part fourth`` for the kinds and the designs of `_clean_fourth_part`. All other
+kinds and designs count as developed. The third of the kinds that was held out before was run and
+looked at.
 
     python benchmarks/alarms.py --write   # everything
     python benchmarks/alarms.py --only alarms --part developed --runs 10
