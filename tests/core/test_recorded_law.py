@@ -13,14 +13,14 @@ from scipy.linalg import solve_triangular
 
 import infocap
 from infocap.basis import graded_order, recorded_family
+from infocap.estimators._input_course import correlation_time, period_of
 from infocap.estimators._recorded_inputs import (
-    correlation_time,
     input_deviations,
-    period_of,
     under_law,
     with_powers_of_present,
 )
-from infocap.estimators._recorded_law import StretchSums, jackknife
+from infocap.estimators._innovations import jackknife
+from infocap.estimators._stretch_sums import OrderedSums, StretchSums
 from infocap.estimators._told_apart import tell_apart
 from infocap.samples import Samples
 
@@ -260,9 +260,10 @@ def test_totals_of_both_gradings_are_equal():
     sums, union = parts_of(u, echo_state(u, 2), BASIS)
     order = graded_order(union)
     kept = order[: len(order) // 2]
-    by_degree = jackknife(sums, kept, has_constant=True)
+    by_degree = jackknife(OrderedSums(sums, kept), has_constant=True)
     delay_first = graded_order(union, "delay")
-    by_delay = jackknife(sums, delay_first[np.isin(delay_first, kept)], has_constant=True)
+    kept_by_delay = delay_first[np.isin(delay_first, kept)]
+    by_delay = jackknife(OrderedSums(sums, kept_by_delay), has_constant=True)
     assert_allclose(by_delay.capacity.sum(), by_degree.capacity.sum(), atol=1e-9)
     chosen = np.ones(len(kept), dtype=bool)
     assert_allclose(by_delay.sum_of(chosen)[0], by_degree.sum_of(chosen)[0], atol=1e-9)
@@ -356,7 +357,7 @@ def test_the_way_through_the_rows_changes_nothing(way, monkeypatch, tmp_path):
     elif way == "threads":
         monkeypatch.setattr("infocap.samples._engine.MIN_NUMBERS_PER_SHARE", 10_000)
     elif way == "two passes":
-        monkeypatch.setattr("infocap.estimators._recorded_law.MAX_BYTES_OF_STRETCH_SUMS", 0)
+        monkeypatch.setattr("infocap.estimators._stretch_sums.MAX_BYTES_OF_STRETCH_SUMS", 0)
     with ThreadPoolExecutor(2) as executor:
         if way == "executor":
             options["executor"] = executor

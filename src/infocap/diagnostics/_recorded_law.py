@@ -26,6 +26,24 @@ MIN_PART_OF_LONGEST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
+class Loop:
+    """What readouts tell of the next input beyond what inputs up to then tell."""
+
+    input_number: int
+    explained: float  # part of the variance that the inputs leave
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualFacts:
+    """What is known of what the functions leave of the readouts."""
+
+    kurtosis: float  # the largest of a channel
+    correlation_time: float  # in rows, of all directions of the readouts together
+    loop: Loop | None  # of the input of which they tell most; None where it cannot be tested
+
+
+@dataclass(frozen=True, eq=False)
 class RecordedLawFacts:
     """What the checks of capacities under the law of the recorded inputs see."""
 
@@ -38,8 +56,12 @@ class RecordedLawFacts:
     n_absent_functions: int  # for whose degrees inputs take too few values
     kurtosis: float  # the largest of a readout
     has_excursions: bool
+    residuals: ResidualFacts
     largest_stretch: float  # the part of the total's error bar that one stretch decides
     period: int | None  # the rows after which inputs repeat
+    # The rows after which they nearly repeat, and the part of their variance by which they change.
+    near_period: tuple[int, float] | None
+    slow_part: float  # of the variance of an input that changes more slowly than the recording
     total: float
 
 
