@@ -13,13 +13,13 @@ from scipy.linalg import solve_triangular
 
 import infocap
 from infocap.basis import graded_order, recorded_family
+from infocap.estimators._innovations import jackknife
 from infocap.estimators._input_course import correlation_time, period_of
 from infocap.estimators._recorded_inputs import (
     input_deviations,
     under_law,
     with_powers_of_present,
 )
-from infocap.estimators._innovations import jackknife
 from infocap.estimators._stretch_sums import OrderedSums, StretchSums
 from infocap.estimators._told_apart import tell_apart
 from infocap.samples import Samples

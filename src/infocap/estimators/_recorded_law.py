@@ -61,6 +61,13 @@ OPERATIONS_PER_CUBE = 4.0
 # with it in 82 to 100 %.
 MAX_KURTOSIS = 6.0
 WIDENING_BY_EXCURSIONS = 1.5
+# Kurtosis of what functions leave of a channel above which the power of the noise is known badly,
+# and the factor of the error bars of sums: 90 to 98 % of recordings with noise of Student's
+# distribution with 3 degrees of freedom are above it with 10 and more rows for each function, and
+# of those with normal noise some devices that remember more than the functions say. With 50 rows
+# for each function 95 % intervals of linear networks held in 92 % without it, and in 96 % with it.
+MAX_KURTOSIS_OF_NOISE = 8.0
+WIDENING_BY_HEAVY_NOISE = 1.25
 
 
 def recorded_law(
@@ -234,9 +241,16 @@ class _Measurement:
         return self.kurtosis > MAX_KURTOSIS
 
     @property
+    def has_heavy_noise(self) -> bool:
+        """Whether what the functions leave has rare large values."""
+        return self.residuals.kurtosis > MAX_KURTOSIS_OF_NOISE
+
+    @property
     def widening(self) -> float:
         """The factor of the error bars of sums."""
-        return WIDENING_BY_EXCURSIONS if self.has_excursions else 1.0
+        if self.has_excursions:
+            return WIDENING_BY_EXCURSIONS
+        return WIDENING_BY_HEAVY_NOISE if self.has_heavy_noise else 1.0
 
     @property
     def errors(self) -> Floats:
@@ -400,6 +414,7 @@ def _facts(measurement: _Measurement, law: RecordedLaw, inputs: _Inputs) -> Reco
         n_absent_functions=samples.n_absent_functions,
         kurtosis=measurement.kurtosis,
         has_excursions=measurement.has_excursions,
+        has_heavy_noise=measurement.has_heavy_noise,
         residuals=measurement.residuals,
         largest_stretch=measurement.capacities.largest_share,
         period=period_of(u) if is_one_sequence else None,

@@ -161,6 +161,7 @@ def _find_loop(parts: list[_Part]) -> Loop | None:
         return None
 
     known = _orthonormal(functions)
+    power = np.sum((next_inputs - next_inputs.mean(axis=0)) ** 2, axis=0)
     left = next_inputs - known @ (known.T @ next_inputs)
     further = _orthonormal(residuals - known @ (known.T @ residuals))
     power_left = np.sum(left**2, axis=0)
@@ -177,6 +178,7 @@ def _find_loop(parts: list[_Part]) -> Loop | None:
     explained = 1 - power_left_by_both[best] / freedom / max(variance_left, SMALLEST_DIVISOR)
     return Loop(
         input_number=best,
+        left=float(power_left[best] / max(power[best], SMALLEST_DIVISOR)),
         explained=float(max(explained, 0.0)),
         p_value=float(min(p_values[best] * n_inputs, 1.0)),
     )

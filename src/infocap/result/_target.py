@@ -18,6 +18,8 @@ from ..typing import Booleans, Floats, Integers, Target
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
+# What stands in place of a number whose error bar is larger than its range.
+CANNOT_BE_TOLD = "cannot be told"
 # Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases
 # they are averages.
 MAX_FUNCTIONS_FOR_FIT = 3000
@@ -57,9 +59,19 @@ class Capacity(float):
         capacity.maximum = maximum
         return capacity
 
+    @property
+    def can_be_told(self) -> bool:
+        """Whether the error bar is within the range that the capacity may have."""
+        return self.standard_error is None or not self.standard_error > self.maximum
+
+    @property
+    def in_table(self) -> str:
+        """The capacity and its standard error for a cell of a table."""
+        return repr(self) if self.can_be_told else CANNOT_BE_TOLD
+
     def __repr__(self) -> str:
-        if self.standard_error is not None and self.standard_error > self.maximum:
-            return f"that cannot be told (its error bar is larger than {self.maximum:g})"
+        if not self.can_be_told:
+            return f"that {CANNOT_BE_TOLD} (its error bar is larger than {self.maximum:g})"
         if np.isnan(self):
             return "that cannot be had"
         return with_error(float(self), self.standard_error)

@@ -9,7 +9,7 @@ import numpy as np
 from ..._formatting import join_names, name_and_unit
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind
-from ...result import CapacityResult, errors_by_degree
+from ...result import CANNOT_BE_TOLD, CapacityResult, errors_by_degree
 from ._html import (
     Markup,
     describe_basis,
@@ -56,7 +56,9 @@ def by_degree(result: CapacityResult) -> Markup:
         capacities = table.loc[degree]
         total = float(capacities.sum())
         error = 0.0 if errors is None else float(errors[degree])
-        if total == 0 or error < MIN_ERROR_IN_TABLE:
+        if error > result.rank:
+            total_text = CANNOT_BE_TOLD
+        elif total == 0 or error < MIN_ERROR_IN_TABLE:
             total_text = fixed(total)
         else:
             total_text = with_error(total, error)
@@ -64,7 +66,7 @@ def by_degree(result: CapacityResult) -> Markup:
         cells = [fixed(float(capacities[kind])) for kind in kinds]
         rows.append(table_row(degree or "constant", counts, *cells, total_text))
 
-    sum_of_capacities = float(result.sums_by_degree().sum())
+    sum_of_capacities = float(table.to_numpy().sum())
     counts = f"{n_nonzero.sum()} of {len(result.basis)}"
     cells = [fixed(float(table[kind].sum())) for kind in kinds]
     footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
@@ -109,7 +111,10 @@ def _function_row(result: CapacityResult, k: int) -> Markup:
     width = f"{100 * min(capacity, 1.0):.1f}%"
     rectangle = element("rect", width=width, height="100%")
     bar = element("svg", rectangle, class_="share", aria_hidden="true")
-    cells: list[object] = ["constant" if label == "1" else label, with_error(capacity, error), bar]
+    capacity_text = with_error(capacity, error)
+    if not result.capacity_of_term(k).can_be_told:
+        capacity_text = CANNOT_BE_TOLD
+    cells: list[object] = ["constant" if label == "1" else label, capacity_text, bar]
     if result.p_value is not None:
         p_value = float(result.p_value[k])
         if p_value < MIN_WRITTEN_P_VALUE:
