@@ -728,9 +728,7 @@ def test_heavy_noise_makes_the_error_of_sums_longer():
     assert not result.unreliable
     normal = generator.standard_normal(clean.shape)
     x = clean + 0.1 * clean.std(axis=0) * normal
-    assert "heavy noise" not in causes(
-        infocap.estimate(u, x, BASIS, law="recorded", washout=50)
-    )
+    assert "heavy noise" not in causes(infocap.estimate(u, x, BASIS, law="recorded", washout=50))
     influence = result.without_stretches[:, result.told_apart].sum(axis=1)
     assert_allclose(
         result.total_standard_error,

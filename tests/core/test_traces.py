@@ -259,7 +259,7 @@ def in_files(folder):
 @pytest.mark.parametrize("source", ["memmap", "1d memmap", "h5py"])
 def test_traces_stay_in_their_files(tmp_path, source, folded, monkeypatch):
     u, x = in_files(tmp_path)[source]
-    monkeypatch.setattr("infocap.samples._trace.ROWS_PER_READ", 500)
+    monkeypatch.setattr("infocap.samples._trace_inputs.ROWS_PER_READ", 500)
     monkeypatch.setattr("infocap.estimators._cost.MAX_CHUNK_BYTES", 30_000)
     recording = infocap.fold_trace(u, x, N_NODES)
     assert type(recording.readouts) is not np.ndarray
