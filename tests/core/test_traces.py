@@ -342,6 +342,15 @@ def test_inputs_that_change_within_a_step_are_refused_with_the_row_and_the_remed
     )
 
 
+def test_steps_of_a_clock_that_jitters_are_named():
+    generator = np.random.default_rng(1)
+    lengths = generator.choice([11, 12, 13], 300)
+    u = np.repeat(generator.uniform(-1, 1, 300), lengths)
+    x = generator.standard_normal(len(u))
+    with pytest.raises(infocap.errors.DataError, match="held for 11 to 13 rows at a time"):
+        infocap.fold_trace(u, x, 12)
+
+
 def test_slow_inputs_at_the_wrong_rows_are_no_noise():
     """A row of the next step differs little where inputs are slow, but more than rows of one step."""
     slow = np.cumsum(np.random.default_rng(0).standard_normal(N))[:, None]

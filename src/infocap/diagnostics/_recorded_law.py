@@ -29,7 +29,7 @@ MIN_EXPLAINED_BY_LOOP = 0.001
 FALSE_ALARM_OF_LOOP = 1e-6
 # Part of an input's variance that earlier inputs have to leave. Of an input that is nearly certain,
 # as that of a chaotic drive, they leave what the functions lack.
-MIN_LEFT_FOR_LOOP = 0.001
+MIN_LEFT_FOR_LOOP = 0.0003
 # Part of the error bar of the total that one stretch decides, from which on it is said.
 MAX_SHARE_OF_STRETCH = 1 / 3
 # Standard errors, and part of the total, from which on the longest delay holds so much that longer

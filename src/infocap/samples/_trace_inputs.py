@@ -39,6 +39,9 @@ N_STEPS_FOR_MASK = 64
 MIN_STEPS_FOR_MASK = 4
 # Power that values times the mask leave at the right offset, relative to that at others.
 MAX_POWER_LEFT_BY_MASK = 0.05
+# Steps of a clock that jitters at least, and by which part of its length a step may then differ.
+MIN_STEPS_OF_JITTER = 8
+MAX_JITTER = 0.25
 # Ratio of a normal variable's standard deviation to the median of its size.
 DEVIATION_PER_MEDIAN = 1.4826
 
@@ -282,6 +285,14 @@ def _remedy(inputs: Table, steps: TraceSteps) -> str:
     """Return what to do with inputs that are not held as was said."""
     hold = hold_of_rows(inputs)
     wanted = (steps.rows_per_step, steps.offset % steps.rows_per_step)
+    lengths = _lengths_of_steps(inputs, steps.rows_per_step) if hold is None else None
+    if lengths is not None:
+        shortest, longest = lengths
+        return (
+            f"it is held for {shortest} to {longest} rows at a time, so steps have no common "
+            f"length: give one row of x for each input, such as the first {shortest} rows of its "
+            "step, and u with one row for each step"
+        )
     if hold is None or (hold.rows_per_step, hold.offset) == wanted:
         return (
             "give `offset`, the rows before the first step, or `mask`, the factors within each "
@@ -292,6 +303,23 @@ def _remedy(inputs: Table, steps: TraceSteps) -> str:
         f"it is held for {hold.rows_per_step} rows at a time, {from_row(hold.offset)}: give "
         f"`rows_per_step={hold.rows_per_step}`{and_offset}"
     )
+
+
+def _lengths_of_steps(inputs: Table, rows_per_step: int) -> tuple[int, int] | None:
+    """Return the lengths of the shortest and the longest step of a clock that jitters.
+
+    None where inputs are not held, exactly, for about as many rows as was said.
+    """
+    u = inputs.read(0, min(inputs.shape[0], MAX_ROWS_FOR_HOLDS), on_host=True)
+    changes = np.flatnonzero(np.any(np.diff(u, axis=0) != 0, axis=1))
+    if len(changes) < MIN_STEPS_OF_JITTER:
+        return None
+    lengths = np.diff(changes)
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    deviation = MAX_JITTER * rows_per_step
+    if rows_per_step - shortest > deviation or longest - rows_per_step > deviation:
+        return None
+    return (shortest, longest) if shortest < longest else None
 
 
 def from_row(offset: int) -> str:

@@ -111,6 +111,8 @@ def _by_degree(result: CapacityResult) -> list[str]:
     for degree, capacity, row in zip(table.index, capacities, table.to_numpy(), strict=True):
         if capacity <= 0 and len(table) > MAX_DEGREES_SHOWN_EMPTY:
             continue
+        if not result.told_apart[result.basis.degrees == degree].any():
+            continue  # No function of this degree has a capacity, not even 0.
         line = f"  {degree:6d}  {texts[degree]:>{width}}"
         if texts[degree] != CANNOT_BE_TOLD:
             cells = [f"{value:8.3f}" if value else f"{'.':>8}" for value in row]

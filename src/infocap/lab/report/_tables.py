@@ -52,7 +52,8 @@ def by_degree(result: CapacityResult) -> Markup:
     n_nonzero = np.bincount(degrees, result.capacity > 0, minlength=len(table)).astype(int)
 
     rows = []
-    for degree in np.flatnonzero(n_functions):
+    n_told_apart = np.bincount(degrees, result.told_apart, len(table))
+    for degree in np.flatnonzero(n_told_apart):
         capacities = table.loc[degree]
         total = float(capacities.sum())
         error = 0.0 if errors is None else float(errors[degree])
