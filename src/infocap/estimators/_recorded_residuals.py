@@ -34,8 +34,6 @@ END_OF_CORRELATION = 0.05
 MAX_LAG_OF_PART = 0.25
 # Earlier rows whose residuals may tell of an input: those one and two steps before it.
 N_ROWS_OF_LOOP = 2
-# Part of the rows in which inputs stay as they were, above which they are held.
-MAX_SHARE_OF_HELD_ROWS = 0.4
 # Rows that each regressor of the test for a loop needs.
 MIN_ROWS_PER_REGRESSOR = 4
 
@@ -163,11 +161,6 @@ def _find_loop(parts: list[_Part]) -> Loop | None:
         return None
 
     known = _orthonormal(functions)
-    # Readouts of held inputs tell when the next change comes, which is no loop.
-    is_held = np.all(next_inputs[1:] == next_inputs[:-1], axis=1)
-    if np.mean(is_held) > MAX_SHARE_OF_HELD_ROWS:
-        return None
-
     power = np.sum((next_inputs - next_inputs.mean(axis=0)) ** 2, axis=0)
     left = next_inputs - known @ (known.T @ next_inputs)
     further = _orthonormal(residuals - known @ (known.T @ residuals))
@@ -192,13 +185,19 @@ def _find_loop(parts: list[_Part]) -> Loop | None:
 
 
 def _rows_for_loop(part: _Part) -> tuple[Floats, Floats, Floats]:
-    """Return next inputs, functions of inputs before them, and residuals of the last rows."""
+    """Return next inputs, functions of inputs before them, and residuals of the last rows.
+
+    Only rows in which inputs change are taken. Readouts of held inputs tell when the next change
+    comes, which is no loop.
+    """
     n_rows = len(part.inputs)
     residuals = []
     for lag in range(1, N_ROWS_OF_LOOP + 1):
         residuals.append(part.residuals[N_ROWS_OF_LOOP - lag : n_rows - lag])
+    next_inputs = part.inputs[N_ROWS_OF_LOOP:]
+    changes = np.any(next_inputs != part.inputs[N_ROWS_OF_LOOP - 1 : -1], axis=1)
     functions = part.phi[N_ROWS_OF_LOOP - 1 : -1]
-    return part.inputs[N_ROWS_OF_LOOP:], functions, np.hstack(residuals)
+    return next_inputs[changes], functions[changes], np.hstack(residuals)[changes]
 
 
 def _orthonormal(columns: Floats) -> Floats:
