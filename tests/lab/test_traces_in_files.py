@@ -223,7 +223,7 @@ def test_commands_say_that_a_trace_was_not_folded_by_their_own_options(folder):
 def test_a_trace_of_another_length_than_its_inputs_is_refused(folder):
     with pytest.raises(DataError, match="u has 600 rows, and x has 4808, which are 480 steps"):
         infocap.read(folder / "steps.npz", rows_per_step=10)
-    with pytest.raises(DataError, match="unequal numbers of samples; .* nodes, `rows_per_step=8`"):
+    with pytest.raises(DataError, match=r"unequal numbers of samples; .* nodes, `rows_per_step=8`"):
         infocap.read(folder / "steps.npz")
     with pytest.raises(DataError, match="of a trace of virtual nodes, `rows_per_step=8`"):
         infocap.estimate(U, TRACE[:, None], infocap.product_basis("legendre", 1, 2))

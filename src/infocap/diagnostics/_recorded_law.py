@@ -52,7 +52,7 @@ class Loop:
 class ResidualFacts:
     """What is known of what the functions leave of the readouts."""
 
-    kurtosis: float  # the largest of a channel
+    kurtosis: float  # the mean of independent directions of the readouts
     correlation_time: float  # in rows, of all directions of the readouts together
     loop: Loop | None  # of the input of which they tell most; None where it cannot be tested
 

@@ -26,8 +26,6 @@ MAX_ROWS = 16_384
 MAX_VALUES = 4_000_000
 # Parts of a long recording, spread evenly over it.
 N_PARTS = 8
-# Variance of a residual, relative to that of its channel, below which it is rounding.
-MIN_RELATIVE_VARIANCE = 1e-20
 # Autocorrelation of residuals below which the sum that makes up their correlation time ends, and
 # the part of a stretch of rows that is the longest lag.
 END_OF_CORRELATION = 0.05
@@ -45,7 +43,6 @@ class _Part:
     inputs: Floats  # (rows, inputs)
     phi: Floats  # values of functions, (rows, functions)
     residuals: Floats  # of whitened readouts, (rows, rank)
-    residuals_of_channels: Floats  # (rows, channels)
 
 
 def look_at_residuals(
@@ -71,7 +68,7 @@ def look_at_residuals(
     for start, stop in _rows_of_parts(samples, len(functions)):
         parts.append(_read_part(evidence, samples, start, stop, functions, slopes))
     return ResidualFacts(
-        kurtosis=_largest_kurtosis(parts),
+        kurtosis=_kurtosis(parts),
         correlation_time=_correlation_time(parts),
         loop=_find_loop(parts) if basis.of_sequences else None,
     )
@@ -104,29 +101,27 @@ def _read_part(
     inputs = np.asarray(to_numpy(samples.inputs(start, stop)), dtype=float)
     phi = samples.basis.values(inputs)[functions].T
     z = to_numpy(samples.readouts(start, stop, **evidence.whitener))
-    channels = to_numpy(samples.readouts(start, stop, evidence.space.mean))
-    channels = channels[:, int(samples.constant) :]
-    residuals = z - phi @ slopes
-    # Channels are mixtures of the whitened readouts, and so are their residuals.
-    mixing = np.linalg.lstsq(z, channels, rcond=None)[0]
     return _Part(
         inputs=inputs[samples.basis.memory :],
         phi=phi,
-        residuals=residuals,
-        residuals_of_channels=residuals @ mixing,
+        residuals=z - phi @ slopes,
     )
 
 
-def _largest_kurtosis(parts: list[_Part]) -> float:
-    """Return the largest kurtosis of the residual of a channel."""
-    rows = np.concatenate([part.residuals_of_channels for part in parts])
+def _kurtosis(parts: list[_Part]) -> float:
+    """Return the kurtosis of residuals, the mean of those of independent directions.
+
+    With whitened residuals y of r directions it is E[|y|^4] / r - (r - 1), which no invertible
+    mixing of readouts changes: 3 for normal residuals, and that of each where all have the same.
+    """
+    rows = np.concatenate([part.residuals for part in parts])
     rows = rows - rows.mean(axis=0)
-    squares = np.mean(rows**2, axis=0)
-    is_noise = squares > MIN_RELATIVE_VARIANCE
-    if not is_noise.any():
+    whitened = np.sqrt(len(rows)) * _orthonormal(rows)
+    n_directions = whitened.shape[1]
+    if not n_directions:
         return 0.0
-    fourth_powers = np.mean(rows[:, is_noise] ** 4, axis=0)
-    return float((fourth_powers / squares[is_noise] ** 2).max())
+    squared_lengths = np.sum(whitened**2, axis=1)
+    return float(np.mean(squared_lengths**2)) / n_directions - (n_directions - 1)
 
 
 def _correlation_time(parts: list[_Part]) -> float:

@@ -26,6 +26,8 @@ from ._style import (
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
+# Degrees whose legend finds room above low bars; that of more stands beside the axes.
+MAX_LABELS_OVER_BARS = 4
 # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
 MIN_VISIBLE_SHARE = 0.005
 # The colour scale of capacities ends here at least: smaller ones deserve no bright colour.
@@ -89,7 +91,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
                 style: Any = {"color": colour, "linestyle": ":", "linewidth": 1.0}
                 recall = table["recall"]
                 ax.plot(table.index, recall, label="recall of the input itself", **style)
-                _draw_band(ax, recall, table["recall_standard_error"], colour)
+                _draw_band(ax, recall, table["recall_standard_error"], GREY)
         # Where nothing is remembered any more, there is nothing to be seen.
         end = min(basis.memory, 1.5 * longest_delay + 3)
         ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end + 0.5))
@@ -249,13 +251,8 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     errors = result.by_delay(errors=True)["standard_error"]
     # Delays whose capacity cannot be told stay empty.
     can_be_told = ~(errors > result.rank)
-    table = (
-        result.by_delay()
-        .where(can_be_told, 0.0)
-        .fillna(0.0)
-        .clip(lower=0.0)
-        .rename(columns="degree {}".format)
-    )
+    table = result.by_delay().where(can_be_told, 0.0).fillna(0.0).clip(lower=0.0)
+    table = _high_degrees_together(table)
     with axes_in_style(ax) as ax:
         sums = stacked_bars(ax, table, COLOURS, 1.0)
         if result.law == "recorded":
@@ -265,11 +262,24 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
         ax.set(xlabel="largest delay", ylabel="capacity")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if ax.get_legend_handles_labels()[0]:
+        n_labels = len(ax.get_legend_handles_labels()[0])
+        if n_labels > MAX_LABELS_OVER_BARS:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        elif n_labels:
             ax.legend()
         ax.grid(axis="y", color=GREY, linewidth=0.4)
         ax.set_axisbelow(True)
     return ax
+
+
+def _high_degrees_together(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the columns of degrees; those that would have no colour of their own become one."""
+    highest = len(COLOURS) - 2  # The last colour is that of error bars.
+    is_high = table.columns > highest
+    named = table.loc[:, ~is_high].rename(columns="degree {}".format)
+    if is_high.any():
+        named[f"degree {highest + 1} and more"] = table.loc[:, is_high].sum(axis=1)
+    return named
 
 
 def _last_visible(heights: Floats) -> int:

@@ -524,10 +524,9 @@ class CapacityResult:
         basis = self.delayed_basis
         in_words = []
         for term in np.flatnonzero((basis.degrees == 1) & (basis.largest_delays == 1)).tolist():
-            number = int(basis.factors[term, 0, INPUT])
-            name = "u" if basis.n_inputs == 1 else basis.names[number]
+            name = basis.label(term).removeprefix("P1(").removesuffix(")")
             recall = Capacity(float(law.plain[term]), float(law.plain_error[term]))
-            in_words.append(f"{name}[t-1] {recall!r}")
+            in_words.append(f"{name} {recall!r}")
         return f"recall of {join_names(in_words)}" if in_words else ""
 
     @property

@@ -60,6 +60,12 @@ MAX_TITLE_LENGTH = 58
 MAX_DESCRIPTION_LENGTH = 125
 CERTAINTY_LINE_LENGTH = 112
 FACTS_LINE_LENGTH = 160
+# Where the claim and the explanation of a picture stand, in pixels from the top, and how many lines
+# of the explanation have room above the bar.
+HEIGHT_OF_CLAIM = 126
+HEIGHT_OF_EXPLANATION = 131
+LINE_HEIGHT_OF_EXPLANATION = 17
+N_LINES_ABOVE_BAR = 3
 # Height in pixels of both drawings of a picture.
 PICTURE_DRAWING_HEIGHT = 290
 
@@ -164,15 +170,18 @@ def _write_picture(
     notes = [f"{name}: {facts[name]}" for name in shown_facts if name in facts]
     notes.append(f"warnings: {len(result.warnings) or 'none'} · infocap {__version__}")
     description = shorten(device.get(DESCRIPTION, ""), MAX_DESCRIPTION_LENGTH, placeholder=" …")
+    explanation = wrap(words.explanation, CERTAINTY_LINE_LENGTH)
+    # Lines that do not fit above the bar move the claim up.
+    raised = LINE_HEIGHT_OF_EXPLANATION * max(len(explanation) - N_LINES_ABOVE_BAR, 0)
     picture = fill_template(
         "card.svg",
+        height_of_claim=HEIGHT_OF_CLAIM - raised,
+        height_of_explanation=HEIGHT_OF_EXPLANATION - raised,
         title=shorten(device["name"], MAX_TITLE_LENGTH, placeholder=" …"),
         what=description,
         version=__version__,
         claim=_picture_claim(result, words.total),
-        explanation=_text_lines(
-            wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17
-        ),
+        explanation=_text_lines(explanation, x=236, line_height=LINE_HEIGHT_OF_EXPLANATION),
         bar=_figures.stacked_bar(parts, result.maximum, "") if result.total_can_be_told else "",
         shares=_text_lines(legend, x=236, line_height=19),
         left=_picture_drawing(partial(capacity_bars, total=False), result),

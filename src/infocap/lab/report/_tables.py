@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._formatting import join_names, name_and_unit
+from ...basis import RecordedFamily
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind
 from ...result import CANNOT_BE_TOLD, CapacityResult, errors_by_degree
@@ -161,6 +162,8 @@ def _describe_inputs(result: CapacityResult) -> str:
         low, high = (with_minus(f"{end:g}") for end in family.domain)
         _, unit = name_and_unit(family.variable)
         description = f"{family.distribution}, domain {low} to {high} {unit}".strip()
+        if isinstance(family, RecordedFamily):  # Its domain only scales the polynomials.
+            description = family.distribution
         names_by_distribution.setdefault(description, []).append(name)
     return "; ".join(
         f"{join_names(names)}: {description}"
