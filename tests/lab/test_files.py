@@ -433,7 +433,11 @@ def test_transposed_arrays_are_not_turned_silently(tmp_path, u, x, hint):
 
 @pytest.mark.parametrize(
     ("x", "message"),
-    [(X[:, :, None] + np.zeros(2), "two dimensions"), (X[:, :0], "is empty"), (np.array("a"), "plain numbers")],
+    [
+        (X[:, :, None] + np.zeros(2), "two dimensions"),
+        (X[:, :0], "is empty"),
+        (np.array("a"), "plain numbers"),
+    ],
     ids=["cube", "empty", "text"],
 )
 def test_readouts_must_be_a_table_of_numbers(tmp_path, x, message):
