@@ -1,6 +1,6 @@
 """More channels than samples: time and memory, and whether components ever claim too much.
 
-python benchmarks/wide.py [--sets 12] [--processes 16] [--quick] [--write]
+python benchmarks/wide.py [--sets 12] [--processes 16] [--quick] [--only Weak] [--write]
 
 The devices are mixtures of 14 functions of their inputs in K noisy channels. Their capacities are
 known exactly: all channels together, with the noise known, hold tr(M (1 + M)^-1) and the constant,
@@ -314,6 +314,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="K = 2000 alone in the tables of lower bounds"
     )
+    parser.add_argument("--only", default="", help="tables with this word in their title")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -329,6 +330,7 @@ def main() -> None:
         ),
         "Weak and strong signals": partial(tight_bounds, given.sets, given.processes),
     }
+    tables = {title: table for title, table in tables.items() if given.only in title}
     command = f"python benchmarks/wide.py --sets {given.sets}"
     if given.quick:
         command += " --quick"
