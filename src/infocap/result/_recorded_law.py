@@ -78,8 +78,9 @@ class RecordedLaw:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` gave."""
-        values: dict[str, Any] = {}
+        """Return what `to_dict` gave; None in a list, as pages write it, is NaN."""
+        values = dict(data)
         for name, value in data.items():
-            values[name] = np.array(value) if isinstance(value, list) else value
+            if isinstance(value, list):
+                values[name] = np.array(value, dtype=bool if name == "told_apart" else float)
         return cls(**values)
