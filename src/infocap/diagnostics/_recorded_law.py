@@ -30,6 +30,8 @@ FALSE_ALARM_OF_LOOP = 1e-6
 # Part of an input's variance that earlier inputs have to leave. Of an input that is nearly certain,
 # as that of a chaotic drive, they leave what the functions lack.
 MIN_LEFT_FOR_LOOP = 0.0003
+# Part of their variance by which inputs change after a period; smaller ones are not written out.
+SMALLEST_WRITTEN_CHANGE = 1e-5
 # Part of the error bar of the total that one stretch decides, from which on it is said.
 MAX_SHARE_OF_STRETCH = 1 / 3
 # Standard errors, and part of the total, from which on the longest delay holds so much that longer
@@ -114,8 +116,9 @@ def _periodic_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
         return
     if facts.period is None and facts.near_period is not None:
         period, change = facts.near_period
+        size = percent(change) if change > SMALLEST_WRITTEN_CHANGE else "less than 0.001 %"
         yield finding(
-            f"inputs nearly repeat every {period} rows (they change by {percent(change)} of their "
+            f"inputs nearly repeat every {period} rows (they change by {size} of their "
             f"variance): more than {period} functions are told apart by this change alone, and "
             "nothing is said of other inputs",
             cause="periodic inputs",
