@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
-from .._formatting import with_error
 from .._validation import (
     answers_unknown_parameters,
     require_one_of,
@@ -44,7 +43,7 @@ from ..kernels import (
     effective_directions,
     squared_mean_from_stretches,
 )
-from ..result import CapacityResult
+from ..result import Capacity, CapacityResult
 from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate
@@ -134,19 +133,19 @@ class Exploration:
             return ["Exploration: no capacities can be had from these inputs"]
         last_round = self.rounds[-1]
         n_found = np.count_nonzero(result.capacity[1:] > 0)
-        error = np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error)
-        total = with_error(result.total + self.undetected, error)
+        error = float(np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error))
+        total = Capacity(result.total + self.undetected, error, result.rank, lowest=-np.inf)
         lines = [
             f"Exploration: {n_found} of {last_round.tested} functions found",
             f"  largest delay of each degree {self.windows}, tested up to {last_round.windows}",
-            f"  total with those too small to be found one by one {total}",
+            f"  total with those too small to be found one by one {total!r}",
         ]
         when = "before" if result.law == "declared" else "after"
         for number, round_ in enumerate(self.rounds, 1):
-            lines.append(
-                f"  round {number}: {round_.found} of {round_.tested} found, "
-                f"{round_.unexplained:.2f} unexplained {when}"
-            )
+            line = f"  round {number}: {round_.found} of {round_.tested} found"
+            if round_.unexplained <= result.rank:
+                line += f", {round_.unexplained:.2f} unexplained {when}"
+            lines.append(line)
         return lines
 
 
