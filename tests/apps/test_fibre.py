@@ -559,6 +559,40 @@ def test_readouts_are_those_of_the_authors_program(setting):
         assert largest_difference(replace(authors, **stage), *setting) > 1e-2
 
 
+@pytest.mark.slow
+def test_noise_takes_as_much_capacity_as_in_the_authors_program():
+    """At 6.6 dBm and 5 m, with random noise of its own: total by Algorithm 1, at these inputs."""
+    found_by_their_program = 12.11
+    u = 2 * qmc.Sobol(2, rng=1).random(4096) - 1
+    basis = infocap.product_basis("legendre", 2, 14)
+    totals = []
+    for seed in range(4):
+        x = FibreSystem.authors_program(n_inputs=2)(u, seed=seed)
+        totals.append(infocap.estimate(u, x, basis, method="threshold-richardson").total)
+    scatter = np.std(totals, ddof=1)
+    assert np.mean(totals) == pytest.approx(found_by_their_program, abs=4 * scatter)
+    smoothed_everywhere = FibreSystem.authors_program(n_inputs=2)
+    encoder = replace(smoothed_everywhere.encoder, filter_margin_nm=None)
+    x = replace(smoothed_everywhere, encoder=encoder)(u, seed=0)
+    result = infocap.estimate(u, x, basis, method="threshold-richardson")
+    assert result.total > np.mean(totals) + 4 * scatter
+
+
+def test_beyond_its_margin_the_filter_leaves_the_mask_as_it_is():
+    noise = np.random.default_rng(1).standard_normal((3, 1024))
+    u = some_inputs(2, n=3)
+    everywhere = Encoder(n_inputs=2, phase_noise="cell")
+    near = replace(everywhere, filter_margin_nm=0.25)
+    offset_nm = np.abs(np.fft.fftfreq(1024, 1 / 1024)) / GHZ_PER_NM
+    beyond = offset_nm > 1.25 + 0.25 + 0.005
+    within = offset_nm < 1.25 + 0.25 - 0.005
+    unfiltered = near.cells(u, noise)
+    assert_allclose(mask(near, u, noise)[:, beyond], unfiltered[:, beyond])
+    assert_allclose(mask(near, u, noise)[:, within], mask(everywhere, u, noise)[:, within])
+    with pytest.raises(ParameterError, match=r"`filter_margin_nm=-1` must be"):
+        Encoder(filter_margin_nm=-1)
+
+
 def test_bins_of_whole_cells_are_nearly_those_of_the_text():
     equal = Encoder().bin_of_cell()
     whole = Encoder(whole_cells=True).bin_of_cell()

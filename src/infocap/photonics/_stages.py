@@ -9,7 +9,15 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._arrays import array_namespace, fourier_module, to_library_of, unit_phasors
-from .._validation import Checked, Count, Finite, NotNegative, Positive, require_one_of
+from .._validation import (
+    Checked,
+    Count,
+    Finite,
+    NotNegative,
+    Positive,
+    require_number,
+    require_one_of,
+)
 from ..errors import ParameterError, warn
 from ..typing import Floats, Integers
 
@@ -39,6 +47,11 @@ SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
 Filter = Annotated[str | None, partial(require_one_of, options=(*FILTERS, None))]
 PhaseNoise = Annotated[str | None, partial(require_one_of, options=("bin", "cell", None))]
+
+
+def _not_negative_or_none(name: str, value: Any) -> float | None:
+    """Return a number of 0 or more, or None."""
+    return None if value is None else require_number(name, value, minimum=0.0)
 
 
 @dataclass(frozen=True)
@@ -238,6 +251,9 @@ class Encoder(Checked):
         c (1 - T), where each bin has a standard normal number c of its own.
     calibration_seed
         Of the numbers c, which belong to the device and are no noise.
+    filter_margin_nm
+        How far beyond the span the instrument's own filter acts: everywhere, where None (the
+        default). Phase noise further out is not smoothed.
     whole_cells
         Whether bins consist of whole 1 GHz cells, as in the authors' program: all of them together
         begin and end at the cells nearest to the ends of the span, and edges between them lie up to
@@ -262,6 +278,7 @@ class Encoder(Checked):
     exponent_spread: NotNegative = 0.0
     phase_spread_rad: NotNegative = 0.0
     calibration_seed: int = 0
+    filter_margin_nm: Annotated[float | None, _not_negative_or_none] = None
     whole_cells: bool = False
 
     def __post_init__(self) -> None:
@@ -346,7 +363,9 @@ class Encoder(Checked):
             phase = xp.take(xp.concat([phase, no_phase_outside], axis=1), bins, axis=1)
         return mask * unit_phasors(phase)
 
-    def filtered(self, cells: Any, grid: Grid, *offsets: float) -> list[Any]:
+    def filtered(
+        self, cells: Any, grid: Grid, *offsets: float, wavelength_nm: float = CARRIER_NM
+    ) -> list[Any]:
         """Return the cells as the instrument's own filter smooths them, on the grid.
 
         Parameters
@@ -357,6 +376,8 @@ class Encoder(Checked):
             At whose points the mask is wanted.
         *offsets
             Shifts of these points, in units of their spacing.
+        wavelength_nm
+            The wavelength of the carrier.
 
         Returns
         -------
@@ -367,13 +388,21 @@ class Encoder(Checked):
         fourier = fourier_module(cells)
         per_cell = grid.points_per_cell
         spectrum = fourier.fft(cells)
+        last_filtered = np.inf  # in GHz from the carrier
+        if self.filter_margin_nm is not None:
+            half_width_nm = self.span_nm / 2 + self.filter_margin_nm
+            last_filtered = round(half_width_nm * ghz_per_nm(wavelength_nm))
         masks = []
         for offset in offsets:
             columns = []
             for step in range(per_cell):
                 position = (step + offset) / per_cell  # in cells, from the centre of a cell
                 response = to_library_of(_response(self.filter, self.filter_ghz, position), cells)
-                columns.append(fourier.ifft(spectrum * response))
+                column = fourier.ifft(spectrum * response)
+                is_filtered = np.abs(CELLS_GHZ + position) <= last_filtered
+                if not is_filtered.all():
+                    column = xp.where(to_library_of(is_filtered, cells), column, cells)
+                columns.append(column)
             if per_cell == 1:
                 mask = columns[0]
             else:

@@ -95,6 +95,8 @@ PUBLISHED_FITS = (
 # filter of 12 cells, divides by a width of a cell that is 1 - 1e-16 GHz in double precision, and
 # rounds up.
 FILTER_GHZ_OF_AUTHORS = 13.0
+# It smooths the mask so far beyond the span of the bins.
+FILTER_MARGIN_NM_OF_AUTHORS = 0.25
 # Its first reading lies at the 1 GHz point next to 1548.25 nm.
 DETECTOR_OFFSET_NM_OF_AUTHORS = -0.00305
 
@@ -249,11 +251,12 @@ class FibreSystem:
         """Return the system as the authors' program simulates it.
 
         Their program, Phot_sys.m, differs from the paper's text: phases are drawn for each 1 GHz
-        cell, the instrument's filter is 13 GHz wide, bins consist of whole cells, and the first
-        reading lies at the cell next to 1548.25 nm. Its inputs come in the opposite order: input k
-        here is input ``n_inputs - 1 - k`` there. Without noise the readouts are the same to 0.002
-        of the largest, but where its steps of 0.5 m are too long: all light at 7.1 dBm over 40 m is
-        off by 0.04 there.
+        cell, the instrument's filter is 13 GHz wide and acts up to 0.25 nm beyond the bins, bins
+        consist of whole cells, and the first reading lies at the cell next to 1548.25 nm. Its
+        inputs come in the opposite order: input k here is input ``n_inputs - 1 - k`` there.
+
+        Without noise the readouts are the same to 0.002 of the largest, but where its steps of
+        0.5 m are too long: all light at 7.1 dBm over 40 m is off by 0.04 there.
 
         Parameters
         ----------
@@ -267,6 +270,7 @@ class FibreSystem:
         """
         encoder = Encoder(
             filter_ghz=FILTER_GHZ_OF_AUTHORS,
+            filter_margin_nm=FILTER_MARGIN_NM_OF_AUTHORS,
             phase_noise="cell",
             whole_cells=True,
         )
@@ -477,7 +481,9 @@ class FibreSystem:
         n_noises = self.encoder.n_noises
         phases = to_library_of(noise(0, n_noises), u) if n_noises else None
         cells = self.encoder.cells(u, phases, self.pulse.wavelength_nm)
-        mask, mask_between = self.encoder.filtered(cells, self.grid, 0.0, 0.5)
+        mask, mask_between = self.encoder.filtered(
+            cells, self.grid, 0.0, 0.5, wavelength_nm=self.pulse.wavelength_nm
+        )
         before = mask * self._pulse_coefficients(mask)
         between = mask_between * self._pulse_coefficients(mask, offset=0.5)
         in_time = self._field_in_time(before, between)
