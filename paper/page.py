@@ -78,8 +78,9 @@ TAIL = """\
 The numbers are in the lines above; here are the causes.
 
 - **Phase noise.** The paper's text adds phase noise to each encoding bin, its authors' program to each 1 GHz cell; both are
-  lines of fig1. Noise of a bin is the same in many readouts. The factor analysis of fig8 takes noise for independent
-  between readouts and counts such noise as factors, so the plain model differs there.
+  lines of fig1, and that they differ in the total of two inputs is this noise. Noise of a bin is the same in many readouts.
+  The factor analysis of fig8 takes noise for independent between readouts and counts such noise as factors, so the plain
+  model differs there; with the noise of cells, factors and totals come close to each other (lines of fig8).
 - **Chirp.** A real mask on an unchirped pulse leaves the first-order Kerr term in quadrature with the field, where
   a spectrum does not see it. Any dispersion before the spool lets it in. Every fit asks for more of it than pigtails
   have, so the laser's own pulse or the encoder contributes.
@@ -87,7 +88,9 @@ The numbers are in the lines above; here are the causes.
   attenuation or phase differ by one or a few per cent add functions of each single input and explain it. They also explain
   the small capacities up to degree 14 in the measured matrix.
 - **Degrees at low power.** The same functions of high degree are then there at any power, also at the lowest, where the
-  paper sees low degrees only (fig4). The plain model has them by its noise of bins, at 40 m.
+  paper sees low degrees only (fig4). With equal bins the twins have few of them: lines of fig4 give the shares, which meet
+  the criterion. In the plain model the fibre itself makes them, and only noise hides them: phases of bins leave most
+  directions of the readouts free of noise. Without noise there are more of them, and with noise of cells fewer.
 - **High power.** Totals of the twins by Algorithm 1 saturate at high power and 40 m, some of them even fall. What noise
   allows keeps rising, and so does the total by the control-variate estimator (extras): the capacity moves into many small
   ones, below the threshold of Algorithm 1. That the experiment's keep rising says that it has less relative noise there.
@@ -133,7 +136,9 @@ The numbers are in the lines above; here are the causes.
   known: three random patterns were tried, and others may fit as well.
 - The indicator assumes noise that is independent between readouts, which phase noise is not; a warning in `fig8.nc`
   says so.
-- Saito's asymptotic estimator (arXiv:2502.15769) is not among the methods that fig2 compares: its text was not at hand.
+- Saito's asymptotic estimator (arXiv:2502.15769) is not among the methods that fig2 compares: its abstract, which was at
+  hand, names an asymptotic expansion and a weighted least-squares fit, and neither lengths nor weights nor what counts as
+  zero. [Extrapolations](../benchmarks/RESULTS.md) compares a fit that follows from the expansion alone.
 """
 
 
