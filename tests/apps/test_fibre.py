@@ -578,6 +578,23 @@ def test_noise_takes_as_much_capacity_as_in_the_authors_program():
     assert result.total > np.mean(totals) + 4 * scatter
 
 
+@pytest.mark.parametrize("member", range(FibreSystem.n_published))
+def test_single_precision_does_not_change_totals_of_the_twins(member):
+    """A tolerance of 5e-6 allows single precision for the nonlinear part, a smaller one does not."""
+    basis = infocap.product_basis("legendre", 2, 8)
+    u = infocap.draw(basis, 512, seed=1)
+    totals = []
+    for tolerance in (5.0e-6, 4.9e-6):
+        twin = FibreSystem.published(
+            member=member, power_dbm=7.1, length_m=40.0, n_inputs=2, tolerance=tolerance
+        )
+        x = twin(u, seed=2)
+        totals.append(infocap.estimate(u, x, basis, method="threshold-richardson").total)
+        assert twin.uses_single_precision == (tolerance == 5.0e-6)
+    assert totals[0] == pytest.approx(totals[1], abs=1e-3)
+    assert totals[0] != totals[1]
+
+
 def test_beyond_its_margin_the_filter_leaves_the_mask_as_it_is():
     noise = np.random.default_rng(1).standard_normal((3, 1024))
     u = some_inputs(2, n=3)
