@@ -111,7 +111,9 @@ The numbers are in the lines above; here are the causes.
   and noise that is common to readouts, count as factors and not as capacity.
 - **Algorithm 2** finds more than Algorithm 1 in the fibre, in about twice as many functions: its profile is not "very
   similar".
-- **Halves in any order** cost Sobol points hardly anything: what is lost is less than what random points lose.
+- **Halves in any order** cost single capacities of Sobol points hardly anything, because the raw capacity of all samples, which
+  counts twice, stays as it is. They cost the total: capacities of halves that are no nets are too large, so too much is
+  taken off every function (a line of fig2).
 
 ## What the paper does not say, and what we took
 
