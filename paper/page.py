@@ -153,19 +153,14 @@ def page(verdicts: Mapping[str, Sequence[Line]], folder: str) -> str:
     for name, found in verdicts.items():
         lines.append(f"\n## {name}\n\n{_title(name)}. `infocap reproduce {name}`\n")
         lines.append(f"![{_title(name)}]({folder}/{name}.png)\n")
-        both = any(one["twin_verdict"] for one in found)
-        names = [
-            "statement",
-            "the paper's words",
-            "criterion",
-            "found",
-            "verdict",
-            *(("twins", "verdict") if both else ()),
-        ]
-        lines += [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
-        lines += [
-            "| " + " | ".join(list(map(_cell, one.values()))[: len(names)]) + " |" for one in found
-        ]
+        columns = ["statement", "the paper's words", "criterion", "found", "verdict"]
+        if any(one["twin_verdict"] for one in found):
+            columns += ["twins", "verdict"]
+        lines.append("| " + " | ".join(columns) + " |")
+        lines.append("|" + "---|" * len(columns))
+        for one in found:
+            cells = [_cell(text) for text in one.values()]
+            lines.append("| " + " | ".join(cells[: len(columns)]) + " |")
     return "\n".join(lines) + "\n\n" + TAIL
 
 
