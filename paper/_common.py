@@ -151,14 +151,16 @@ def parameters_of(data: xr.Dataset) -> dict[str, Any]:
 
 
 def result_at(data: xr.Dataset, n_inputs: int, **point: Any) -> infocap.CapacityResult:
-    """The mean over seeds at one setting of a sweep, as a result for the functions that draw one."""
+    """The mean over seeds at one setting of a sweep, as a result for the functions that draw one.
+
+    The maximum is the number of readouts with the constant, as in the paper, also where they depend on each other.
+    """
     here, parameters = data.sel(point).mean("seed"), parameters_of(data)
     found = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
     numbers = {
         "total": float,
         "total_standard_error": float,
         "n_readouts": int,
-        "maximum": int,
         "rank": int,
     }
     return as_result(
