@@ -93,7 +93,7 @@ def test_the_summary_qualifies_the_total():
 
 
 def test_the_summary_of_a_reliable_total_has_an_error_bar():
-    assert "total 6.478 ± 0.067 of" in repr(reliable_result())
+    assert "total 6.460 ± 0.050 of" in repr(reliable_result())
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
