@@ -41,9 +41,12 @@ def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
         return
     # The rows around the one whose neighbours are nearest: several states would be several groups.
     middle = some[np.argmin(nearest)]
-    rows = np.flatnonzero(np.sum((points - middle) ** 2, axis=1) < radius)
+    distances = np.sum((points - middle) ** 2, axis=1)
+    rows = np.flatnonzero(distances < radius)
     if not MIN_ALIKE_ROWS <= len(rows) <= MAX_SHARE_OF_ALIKE_ROWS * excerpt.n:
         return
+    if np.median(distances[rows]) == 0:
+        return  # Exactly equal rows are counted in another test: few counts may be equal by chance.
     if belong_to_inputs(excerpt, rows):
         return
     if excerpt.of_sequence and follow_inputs(excerpt.residuals, rows):

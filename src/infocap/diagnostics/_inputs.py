@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import poisson
 
 from .._formatting import join_names
 from ..basis import DiscreteFamily
 from ..errors import Check
 from ..samples import Hold, suggest_domain
 from ..typing import Floats, Integers
-from ._chance import normal_scores
+from ._chance import normal_scores, poisson_tail
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
 from ._finding import finding
 from ._holds import follows_a_course, hold_of_inputs
@@ -143,7 +142,7 @@ def _frequent_inputs(excerpt: Excerpt, inputs: list[int]) -> dict[int, float]:
             continue
         beside = largest_count_beside(counts)
         top = int(np.argmax(counts - FREQUENCY_RATIO * beside))
-        chance = poisson.sf(counts[top] - 1, 2 * beside[top] + 0.5) * len(values)
+        chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values)
         is_often = counts[top] > FREQUENCY_RATIO * beside[top]
         if is_often and chance < FALSE_ALARM_OF_VALUES * excerpt.share:
             frequent[k] = float(values[top])

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.stats import poisson
 
 from .._formatting import join_names
 from ..basis import DiscreteFamily
 from ..errors import Check
 from ..typing import Floats, Integers
+from ._chance import poisson_tail
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._outliers import belong_to_inputs, capacity_of_cells
@@ -283,7 +283,7 @@ def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
     if not 0 < is_frequent.sum() <= MAX_FREQUENT_VALUES:
         return none
     top = int(np.argmax(np.where(is_frequent, counts - 3 * beside, -np.inf)))
-    chance = poisson.sf(counts[top] - 1, 2 * beside[top] + 0.5) * len(values) * n_channels
+    chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values) * n_channels
     is_end = top in (0, len(values) - 1)  # of a clipped channel, or of a dark one
     if chance > MAX_CHANCE or is_end:
         return none
