@@ -58,6 +58,7 @@ def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
         cause="gap",
         next_step="leave them out",
         in_short="rows that show nothing of their inputs",
+        shown_as="alike rows",
         capacity=capacity_of_rows(excerpt.residuals, len(rows)),
         rows=excerpt.rows[rows],
     )
