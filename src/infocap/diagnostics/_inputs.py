@@ -14,6 +14,7 @@ from ..errors import Check
 from ..samples import Hold, suggest_domain
 from ..typing import Floats, Integers
 from ._chance import normal_scores, poisson_tail
+from ._exact import equal_rows
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
 from ._finding import finding
 from ._holds import follows_a_course, hold_of_inputs
@@ -175,16 +176,23 @@ def _partly_filled_inputs(excerpt: Excerpt, inputs: Iterable[int]) -> dict[int, 
 
 def _filled_part(excerpt: Excerpt, k: int) -> FilledPart | None:
     """Return the range of an input that is as declared but for an empty end; else None."""
-    n = excerpt.n
-    empty_end = -np.log(FALSE_ALARM_OF_VALUES * excerpt.share) / n
-    if empty_end > MAX_EMPTY_END:
-        return None
     family = excerpt.low.families[k]
     column = excerpt.u[:, k]
     low = float(column.min())
     high = float(column.max())
-    first, last = family.quantile(np.array([empty_end, 1 - empty_end]))
-    if low <= first and last <= high:
+
+    def reaches_both_ends(n: int) -> bool:
+        """Return whether so many inputs would leave ends of this size empty by chance."""
+        empty_end = -np.log(FALSE_ALARM_OF_VALUES * excerpt.share) / n
+        if empty_end > MAX_EMPTY_END:
+            return True
+        first, last = family.quantile(np.array([empty_end, 1 - empty_end]))
+        return bool(low <= first and last <= high)
+
+    if reaches_both_ends(excerpt.n):
+        return None
+    n = _number_of_inputs(excerpt)  # is smaller where inputs were measured several times
+    if reaches_both_ends(n):
         return None
     start, stop = family.quantile(np.array([0.5 / n, 1 - 0.5 / n]))
     stretched = start + (column - low) * (stop - start) / max(high - low, np.finfo(float).tiny)
@@ -268,11 +276,20 @@ def _means_in_standard_errors(excerpt: Excerpt) -> Floats:
     those of the means of 16 parts, if they are larger.
     """
     if excerpt.related_inputs is None:
-        return excerpt.means
+        if np.abs(excerpt.means).max(initial=0.0) <= MAX_STANDARD_ERRORS:
+            return excerpt.means
+        # Inputs that were measured several times count once.
+        return excerpt.means * np.sqrt(_number_of_inputs(excerpt) / excerpt.n)
     # `y` is centred and scaled, so the means of its parts are the deviations from the mean.
     parts = np.array([part.mean(axis=1) for part in np.array_split(excerpt.y, N_PARTS, axis=1)])
     relative_error = parts.std(axis=0, ddof=1) / np.sqrt(N_PARTS) * np.sqrt(excerpt.n)
     return excerpt.means / np.maximum(2 * relative_error, 1)
+
+
+def _number_of_inputs(excerpt: Excerpt) -> int:
+    """Return the number of rows whose inputs differ from those of all others but for repeats."""
+    repeated, _ = equal_rows(excerpt.u)
+    return excerpt.n - len(repeated)
 
 
 def without_effect(excerpt: Excerpt) -> Iterator[Check]:

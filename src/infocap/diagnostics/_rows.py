@@ -47,6 +47,11 @@ MIN_CHANCE_OF_NEIGHBOURS = 0.01
 # some standard errors where rows are few.
 MAX_MEAN_OF_FUNCTION = 0.5
 MAX_STANDARD_ERRORS_OF_MEAN = 3.3
+# Delays at which inputs tell where a device with memory switches.
+N_RECENT_DELAYS = 4
+# Part of the bad rows of a sequence that must fit the inputs of another row. Of rows from another
+# table half do, of a device that switches between few states a third.
+MIN_SHARE_FROM_ELSEWHERE = 0.45
 # Smallest deviation that is told from zero.
 SMALLEST_DEVIATION = np.finfo(np.float32).tiny
 
@@ -137,6 +142,8 @@ def _foreign_rows(
         return
     if is_sequence and follow_inputs(residuals, bad):
         return
+    if is_sequence and _are_neighbours(_recent_inputs(residuals), bad, generator):
+        return
     if _are_neighbours(fitted, bad, generator):
         return
     compared = bad
@@ -164,6 +171,8 @@ def _foreign_rows(
     chance = (by_chance + 1) / (len(compared) + 2)
     p_value = binomial_tail(found, len(compared), chance)
     if p_value >= level(excerpt) or found < MIN_MISPLACED_ROWS:
+        return
+    if is_sequence and found < MIN_SHARE_FROM_ELSEWHERE * len(compared):
         return
     n_foreign = len(bad) * found / len(compared)
     capacity = capacity_of_rows(residuals, n_foreign)
@@ -193,6 +202,14 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
     hits = int(np.isin(nearest_rows(points, compared), rows).sum())
     p_value = binomial_tail(hits, len(compared), len(rows) / len(points))
     return p_value < MIN_CHANCE_OF_NEIGHBOURS
+
+
+def _recent_inputs(residuals: Residuals) -> Floats:
+    """Return the last inputs of each row of a sequence, (rows, inputs)."""
+    functions = residuals.fit.functions
+    linear = np.flatnonzero(functions.degrees == 1)
+    n_recent = N_RECENT_DELAYS * functions.n_inputs
+    return np.ascontiguousarray(residuals.values[linear[:n_recent]].T)
 
 
 def follow_inputs(residuals: Residuals, rows: Integers) -> bool:

@@ -383,7 +383,9 @@ def stale(excerpt: Excerpt) -> Iterator[Check]:
     repeats_row = np.append(False, np.all(is_equal[:, channels], axis=1))
     if np.mean(repeats_row) > MAX_SHARE_OF_STALE_ROWS:
         return
-    fresh = excerpt.x[~repeats_row]
+    has_few_values = _numbers_of_values(excerpt.sorted[channels]) < MIN_VALUES
+    # Of few values many rows repeat the one before by chance, and none may be left out.
+    fresh = excerpt.x if has_few_values.any() else excerpt.x[~repeats_row]
     by_chance = np.max(
         [_equal_at_lag(fresh[:, channels], k).sum(axis=0) for k in OTHER_LAGS], axis=0
     )
