@@ -20,8 +20,10 @@ from infocap.estimators._recorded_inputs import (
     under_law,
     with_powers_of_present,
 )
+from infocap.estimators._recorded_residuals import _find_loop, _Part
 from infocap.estimators._stretch_sums import OrderedSums, StretchSums
 from infocap.estimators._told_apart import tell_apart
+from infocap.estimators._zero_test import compare_with_zero
 from infocap.samples import Samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
@@ -130,7 +132,8 @@ def naive(values, x, edges):
         null[k] = max(np.sum(near[k] * far[k]), 0.5 * (1 - m / n) * np.sum(far[k] ** 2))
         q = near[k] @ near[k].T
         own = np.diag(q)
-        nu = np.clip(own.sum() ** 2 / (np.sum(q**2) - np.sum(own**2)), 1, freedom)
+        ratio = own.sum() ** 2 / (np.sum(q**2) - np.sum(own**2))
+        nu = np.clip((n_stretches - 1) / n_stretches * ratio, 1, freedom)
         unevenness = n_stretches * np.sum(own**2) / own.sum() ** 2 / (1 + 2 / nu)
         nu_2 = max(nu * (n_stretches / max(unevenness, 1) - 1), 1)
         p_value[k] = scipy.stats.f.sf(raw[k] / null[k] / (1 + 2 * correlation), nu, nu_2)
@@ -466,6 +469,31 @@ def test_two_values_have_one_degree():
     assert "functions left out" in " ".join(result.notes)
 
 
+def test_a_period_is_told_beside_a_constant_input():
+    periodic = np.tile(np.random.default_rng(1).uniform(-1, 1, 30), 30)
+    u = np.column_stack([periodic, np.full(900, 2.0)])
+    basis = infocap.delayed_basis("legendre", 2, max_delay={1: 3, 2: 1})
+    result = infocap.estimate(u, echo_state(u, 1), basis, law="recorded", washout=50)
+    assert "inputs repeat every 30 rows" in " ".join(result.warnings)
+    constant = np.full(900, 2.0)
+    x = np.random.default_rng(1).standard_normal((900, 3))
+    alone = infocap.estimate(constant, x, BASIS, law="recorded", washout=50)
+    assert "constant input" in causes(alone)
+    assert "periodic inputs" not in causes(alone)
+
+
+def test_facts_of_the_first_rows_are_called_so(monkeypatch):
+    """A long recording is looked at in its first rows, and repeats nowhere else here."""
+    monkeypatch.setattr("infocap.estimators._input_course.MAX_ROWS_FOR_TIMES", 600)
+    generator = np.random.default_rng(1)
+    u = np.concatenate([np.tile(generator.uniform(-1, 1, 30), 24), generator.uniform(-1, 1, 600)])
+    result = infocap.estimate(u, echo_state(u, 1), BASIS, law="recorded", washout=50)
+    assert "inputs repeat every 30 rows in the first 600 rows" in " ".join(result.warnings)
+    still = np.concatenate([np.full(720, 0.3), generator.uniform(-1, 1, 600)])
+    result = infocap.estimate(still, echo_state(still, 1), BASIS, law="recorded", washout=50)
+    assert "u never changes in the first 600 rows" in " ".join(result.warnings)
+
+
 def test_a_constant_input_is_named():
     u = np.column_stack([autoregressive(900, 0.5, 1), np.full(900, 2.0)])
     basis = infocap.delayed_basis("legendre", 2, max_delay={1: 3, 2: 1})
@@ -524,6 +552,73 @@ def test_fewer_rows_than_functions_are_refused():
         infocap.estimate(u, echo_state(u, 1)[:, :2], BASIS, law="recorded")
 
 
+def test_fewer_rows_than_readouts_are_refused():
+    """Without a stretch, readouts fit every function exactly, so that recall had no error."""
+    generator = np.random.default_rng(1)
+    x = generator.standard_normal((160, 140))
+    basis = infocap.delayed_basis(max_delay={1: 6})
+    u = generator.standard_normal(160)
+    with pytest.raises(infocap.errors.DataError, match="140 independent readouts"):
+        infocap.estimate(u, x, basis, law="recorded", washout=6)
+
+
+def test_recall_has_an_error_where_rows_are_hardly_more_than_readouts():
+    """Readouts without any capacity: recall is zero within errors of a sensible size."""
+    deviations = []
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        u = generator.standard_normal(170)
+        x = generator.standard_normal((170, 136))
+        basis = infocap.delayed_basis(max_delay={1: 3})
+        law = infocap.estimate(u, x, basis, law="recorded", washout=3).recorded_law
+        deviations.append(law.plain[1:] / law.plain_error[1:])
+    # Values below zero are shown as zero, so the root mean square is below one.
+    assert np.sqrt(np.mean(np.square(deviations))) < 1.2
+
+
+def test_sums_of_which_nothing_is_told_apart_are_no_zeros():
+    """Of a constant input no function can be told apart but the constant."""
+    u = np.full(900, 0.3)
+    x = np.random.default_rng(1).standard_normal((900, 3))
+    result = infocap.estimate(u, x, BASIS, law="recorded", washout=20)
+    assert np.isnan(result.beyond_present)
+    assert np.isnan(result.beyond_present.standard_error)
+    assert np.isnan(result.recorded_law.degree_error[1:]).all()
+    assert np.isnan(result.recorded_law.delay_error[1:]).all()
+    assert "beyond the present input that cannot be told" in repr(result)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".csv", ".html"])
+def test_files_keep_that_nothing_is_told_beyond_the_present(suffix, tmp_path):
+    """A single switch tells the present input from the constant, and no earlier one from it."""
+    u = np.where(np.arange(1200) < 700, -1.0, 1.0)
+    result = infocap.estimate(u, echo_state(u, 1), BASIS, law="recorded", washout=50)
+    path = tmp_path / f"result{suffix}"
+    if suffix == ".html":
+        infocap.report.card(result, path, "a device")
+    else:
+        result.save(path)
+    loaded = infocap.load_result(path)
+    assert np.isnan(loaded.beyond_present)
+    # A page shows the functions that can be told apart, of which none is delayed.
+    if suffix != ".html":
+        assert "beyond the present input that cannot be told" in repr(loaded)
+
+
+def test_the_test_against_zero_keeps_its_p_values(monkeypatch):
+    """The constant, whose capacity is known, gets its p-value in a copy."""
+
+    def compare(sums, capacities):
+        zero_test = compare_with_zero(sums, capacities)
+        zero_test.p_value.flags.writeable = False
+        return zero_test
+
+    monkeypatch.setattr("infocap.estimators._recorded_law.compare_with_zero", compare)
+    u = autoregressive(500, 0.5, 1)
+    result = infocap.estimate(u, echo_state(u, 1), BASIS, law="recorded", washout=50)
+    assert result.p_value[0] == 0
+
+
 def test_the_declared_domain_need_not_fit():
     u = 5 + 0.1 * autoregressive(800, 0.6, 1)
     result = infocap.estimate(u, echo_state(u, 1), BASIS, law="recorded", washout=50)
@@ -549,6 +644,11 @@ def test_correlation_times_and_periods():
     assert correlation_time(u[:, None]) < 1.5
     assert period_of(u[:, None]) is None
     assert period_of(np.tile(u[:37], 9)[:, None]) == 37
+    assert period_of(np.tile(u[:37], 2)[:, None]) == 37
+    assert period_of(u[:37, None]) is None
+    thrice = np.tile(u[:37], 3) + 1e-3 * np.random.default_rng(2).standard_normal(111)
+    assert near_period_of(thrice[:, None])[0] == 37
+    assert near_period_of(thrice[:-1, None]) is None
 
 
 def test_polynomials_are_orthonormal_on_the_recorded_values():
@@ -755,6 +855,18 @@ def test_a_closed_loop_is_told(gain):
     assert ("closed loop" in causes(result)) == (gain > 0)
     if gain > 0:
         assert "not the device's doing alone" in " ".join(result.notes)
+
+
+@pytest.mark.parametrize("left", ["nothing", "what the functions hold"])
+def test_no_loop_is_looked_for_where_functions_leave_nothing_of_the_residuals(left):
+    """What a projection leaves of residuals that lie in it is rounding, which tells of no loop."""
+    t = np.arange(2000)
+    phi = np.column_stack([np.ones(2000), np.sin(t / 3), np.cos(t / 3)])
+    residuals = np.zeros((2000, 2)) if left == "nothing" else phi[:, 1:]
+    u = np.random.default_rng(1).standard_normal((2000, 1))
+    assert _find_loop([_Part(inputs=u, phi=phi, residuals=residuals)]) is None
+    noise = np.random.default_rng(2).standard_normal((2000, 2))
+    assert _find_loop([_Part(inputs=u, phi=phi, residuals=residuals + noise)]) is not None
 
 
 def test_a_period_that_was_recorded_with_noise_is_told():

@@ -368,6 +368,12 @@ def test_other_inputs_than_value_times_mask_are_refused():
     late = refusal(infocap.fold_trace, masked[5:], TRACE[5:], N_NODES, mask=MASK)
     assert "u is not one value times `mask` in the step that begins at row 0" in late
     assert late.endswith(f"give `offset={N_NODES - 5}`.")
+    # A single wrong row, with the right mask and offset: another offset is no remedy.
+    wrong = masked[5:].copy()
+    wrong[7 + 20 * N_NODES + 3] += 2.0
+    glitch = refusal(infocap.fold_trace, wrong, TRACE[5:], N_NODES, mask=MASK, offset=N_NODES - 5)
+    assert f"in the step that begins at row {7 + 20 * N_NODES}" in glitch
+    assert glitch.endswith("other steps are, so check this one.")
     other = refusal(infocap.fold_trace, masked, TRACE, N_NODES, mask=MASK[::-1])
     assert "one value times `mask`" in other
 

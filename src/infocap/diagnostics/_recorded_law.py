@@ -66,6 +66,9 @@ class RecordedLawFacts:
     law: RecordedLaw
     n_samples: int
     n_functions: int  # that can be told apart
+    # The rows in which the course of the inputs was looked at, the first ones of a long recording:
+    # `constant_inputs`, periods, and the slow part. None where these are all rows.
+    first_rows: int | None
     constant_inputs: Sequence[int]  # the numbers of inputs that never change
     input_names: Sequence[str]
     of_sequence: bool
@@ -104,7 +107,8 @@ def _constant_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
     names = [facts.input_names[number] for number in facts.constant_inputs]
     verb = "changes" if len(names) == 1 else "change"
     yield finding(
-        f"{join_names(names)} never {verb}, so nothing can be said of functions of it",
+        f"{join_names(names)} never {verb}{_in_first_rows(facts)}, so nothing can be said of "
+        "functions of it",
         cause="constant input",
         next_step="leave it out, or check that the right column was taken",
         inputs=list(facts.constant_inputs),
@@ -112,30 +116,38 @@ def _constant_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
 
 
 def _periodic_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
-    if facts.constant_inputs:
+    if len(facts.constant_inputs) == len(facts.input_names):
+        # They repeat after one row, and `_constant_inputs` tells what they are.
         return
-    if facts.period is None and facts.near_period is not None:
-        period, change = facts.near_period
-        size = percent(change) if change > SMALLEST_WRITTEN_CHANGE else "less than 0.001 %"
+    in_first_rows = _in_first_rows(facts)
+    if facts.period is not None:
         yield finding(
-            f"inputs nearly repeat every {period} rows (they change by {size} of their "
-            f"variance): more than {period} functions are told apart by this change alone, and "
-            "nothing is said of other inputs",
+            f"inputs repeat every {facts.period} rows{in_first_rows}: at most {facts.period} "
+            "functions can be told apart, and nothing is said of other inputs",
             cause="periodic inputs",
-            next_step="if the change is noise of the recorded inputs, pass its standard deviation "
-            "as `input_noise`; drive the device with inputs that do not repeat to learn more",
-            period=period,
-            change=change,
+            next_step="drive the device with inputs that do not repeat to learn more about it",
+            period=facts.period,
         )
-    if facts.period is None:
         return
+    if facts.near_period is None:
+        return
+    period, change = facts.near_period
+    size = percent(change) if change > SMALLEST_WRITTEN_CHANGE else "less than 0.001 %"
     yield finding(
-        f"inputs repeat every {facts.period} rows: at most {facts.period} functions can be told "
-        "apart, and nothing is said of other inputs",
+        f"inputs nearly repeat every {period} rows{in_first_rows} (they change by {size} of their "
+        f"variance): more than {period} functions are told apart by this change alone, and "
+        "nothing is said of other inputs",
         cause="periodic inputs",
-        next_step="drive the device with inputs that do not repeat to learn more about it",
-        period=facts.period,
+        next_step="if the change is noise of the recorded inputs, pass its standard deviation "
+        "as `input_noise`; drive the device with inputs that do not repeat to learn more",
+        period=period,
+        change=change,
     )
+
+
+def _in_first_rows(facts: RecordedLawFacts) -> str:
+    """Return in which rows inputs were looked at, in words; empty where in all."""
+    return "" if facts.first_rows is None else f" in the first {facts.first_rows} rows"
 
 
 def _absent_functions(facts: RecordedLawFacts) -> Iterator[Check]:
@@ -185,9 +197,10 @@ def _short_recording(facts: RecordedLawFacts) -> Iterator[Check]:
 def _slow_inputs(facts: RecordedLawFacts) -> Iterator[Check]:
     if facts.slow_part == 0:
         return
+    of_rows = "recording" if facts.first_rows is None else f"first {facts.first_rows} rows"
     yield finding(
         f"{percent(facts.slow_part)} of the variance of an input changes more slowly than the "
-        "recording: its law beyond these rows is not known, and error bars may be too short",
+        f"{of_rows}: its law beyond these rows is not known, and error bars may be too short",
         cause="slow inputs",
         next_step="record for several times as long, or remove the drift from the drive",
         in_short="inputs that drift more slowly than the recording",

@@ -11,13 +11,10 @@ import scipy
 from ..kernels import SMALLEST_DIVISOR
 from ..samples import Samples
 from ..typing import Floats
+from ._correlation_time import MAX_LAG_OF_ROWS, lagged_products, time_of_correlations
 
 # Rows at the beginning in which correlation times and periods are looked for.
 MAX_ROWS_FOR_TIMES = 262_144
-# Autocorrelation below which the sum that makes up the correlation time ends.
-END_OF_CORRELATION = 0.05
-# Part of the rows that is the longest lag of an autocorrelation.
-MAX_LAG_OF_ROWS = 0.25
 # Rounds in which the correlation time and the bias of autocorrelations are made to agree, and the
 # part of the time by which it may still change in the last one.
 MAX_ROUNDS_FOR_TIME = 50
@@ -65,11 +62,8 @@ def correlation_time(u: Floats) -> float:
         time = 1.0
         for _ in range(MAX_ROUNDS_FOR_TIME):
             bias = min(time / n, 1.0)
-            correlations = recorded * (1 - bias) + bias
-            is_small = correlations < END_OF_CORRELATION
-            end = int(np.argmax(is_small)) if is_small.any() else n_lags
             previous = time
-            time = 1 + 2 * float(correlations[1:end].sum())
+            time = time_of_correlations(recorded * (1 - bias) + bias)
             if abs(time - previous) < MAX_CHANGE_OF_TIME * time:
                 break
         longest = max(longest, time)
@@ -78,9 +72,7 @@ def correlation_time(u: Floats) -> float:
 
 def _autocorrelations(column: Floats, n_lags: int) -> Floats:
     """Return the autocorrelations of a column at the lags from 0 on."""
-    n_padded = scipy.fft.next_fast_len(len(column) + n_lags, real=True)
-    spectrum = np.abs(scipy.fft.rfft(column - column.mean(), n_padded)) ** 2
-    products: Floats = scipy.fft.irfft(spectrum, n_padded)[:n_lags]
+    products = lagged_products((column - column.mean())[:, None], n_lags)
     return products / products[0]
 
 
@@ -108,7 +100,7 @@ def period_of(u: Floats) -> int | None:
     n = len(u)
     tolerance = MAX_RELATIVE_CHANGE_OF_PERIOD * np.ptp(u, axis=0)
     n_first = min(ROWS_FIRST_COMPARED, n // 2)
-    may_be = np.ones(max(n // 2 - 1, 0), dtype=bool)  # for the periods from 1 on
+    may_be = np.ones(n // 2, dtype=bool)  # for the periods from 1 on
     for row in range(n_first):
         later = u[row + 1 : row + 1 + len(may_be)]
         may_be &= np.all(np.abs(later - u[row]) <= tolerance, axis=1)
@@ -125,7 +117,7 @@ def near_period_of(u: Floats) -> tuple[int, float] | None:
     all of them after the same number of rows, at least three times.
     """
     n = len(u)
-    n_lags = n // 3
+    n_lags = n // 3 + 1  # from 0 on
     if n_lags < 2:
         return None
     change = np.zeros(n_lags)

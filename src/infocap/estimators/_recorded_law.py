@@ -191,7 +191,7 @@ def _tell_functions_apart(
     asked = evidence.basis
     union = with_powers_of_present(asked)
     edges = cut_into_groups(samples, _count_stretches(samples, time))
-    _refuse_few_rows(samples, union, edges)
+    _refuse_few_rows(evidence, union, edges)
     sums = StretchSums(evidence, union, edges)
     deviations = input_deviations(samples, input_noise)
     noise_gram = gram_of_input_noise(replace(samples, basis=union), edges, deviations)
@@ -214,14 +214,23 @@ def _count_stretches(samples: Samples, time: float) -> int:
     return int(np.clip(n_stretches, MIN_STRETCHES, N_STRETCHES))
 
 
-def _refuse_few_rows(samples: Samples, union: ProductBasis, edges: Integers) -> None:
-    """Refuse fewer rows than functions, also where a stretch is left out."""
-    n_without = samples.n_samples - int(np.diff(edges).max())
+def _refuse_few_rows(evidence: Evidence, union: ProductBasis, edges: Integers) -> None:
+    """Refuse fewer rows than functions or readouts, also where a stretch is left out."""
+    n_samples = evidence.n_samples
+    n_without = n_samples - int(np.diff(edges).max())
     if n_without <= len(union) + 1 or len(edges) < 3:
         raise DataError(
-            f"{samples.n_samples} rows are too few for {len(union)} functions under the law of the "
+            f"{n_samples} rows are too few for {len(union)} functions under the law of the "
             "recorded inputs (powers of the present input among them); take at least "
             f"{3 * len(union)} rows, or a smaller basis."
+        )
+    if n_without <= evidence.rank + 1:
+        n_readouts = evidence.space.rank
+        raise DataError(
+            f"{n_samples} rows are too few for {n_readouts} independent readouts under the law of "
+            f"the recorded inputs: without one stretch only {n_without} are left, which the "
+            f"readouts fit without an error. Take at least {3 * n_readouts} rows, or fewer "
+            "readouts."
         )
 
 
@@ -323,12 +332,17 @@ def _law_of(measurement: _Measurement, inputs: _Inputs) -> RecordedLaw:
 
 
 def _errors_by_degree(measurement: _Measurement) -> Floats:
-    """Return the standard error of the sum of each degree, (degrees,)."""
+    """Return the standard error of the sum of each degree, (degrees,).
+
+    It is NaN where no function of a degree can be told apart.
+    """
     dictionary = measurement.dictionary
     degrees = dictionary.union.degrees[dictionary.kept_asked]
     errors = []
     for degree in range(dictionary.asked.max_degree + 1):
-        errors.append(measurement.capacities.sum_of(degrees == degree)[1])
+        is_of_degree = degrees == degree
+        error = measurement.capacities.sum_of(is_of_degree)[1] if is_of_degree.any() else np.nan
+        errors.append(error)
     return measurement.widening * np.array(errors)
 
 
@@ -348,16 +362,17 @@ def _plain_capacities(measurement: _Measurement) -> tuple[Floats, Floats]:
 def _plain_of_sums(sums: ControlSums, has_constant: bool) -> Floats:
     """Return R² of each function itself, adjusted for the number of readouts."""
     n = sums.count
-    rank = sums.phi_z.shape[1]
+    whitening = whitening_of(sums)
+    freedom = max(n - whitening.shape[1], 1)
     power = np.diag(sums.phi_phi) / n
     with_readouts = sums.phi_z / n
-    explained = np.sum((with_readouts @ whitening_of(sums)) ** 2, axis=1)
+    explained = np.sum((with_readouts @ whitening) ** 2, axis=1)
     if has_constant:
         mean = with_readouts[:, 0]
         power = power - mean**2
         explained = explained - mean**2
     plain: Floats = explained / np.maximum(power, SMALLEST_DIVISOR)
-    plain = 1 - (1 - plain) * (n - has_constant) / (n - rank)
+    plain = 1 - (1 - plain) * (n - has_constant) / freedom
     if has_constant:
         plain[0] = 1.0
     return plain
@@ -394,7 +409,9 @@ def _sums_by_delay(measurement: _Measurement) -> _DelaySums:
     nothing_told_apart = np.setdiff1d(np.arange(n_delays), delays)
     table[nothing_told_apart] = np.nan
     errors[nothing_told_apart] = np.nan
-    beyond, beyond_error = capacities.sum_of(delays > 0)
+    beyond, beyond_error = np.nan, np.nan
+    if np.any(delays > 0):
+        beyond, beyond_error = capacities.sum_of(delays > 0)
     widening = measurement.widening
     return _DelaySums(table, widening * errors, beyond, widening * beyond_error)
 
@@ -404,11 +421,13 @@ def _facts(measurement: _Measurement, law: RecordedLaw, inputs: _Inputs) -> Reco
     samples = measurement.evidence.samples
     asked = measurement.dictionary.asked
     u = inputs.values
+    is_long = len(u) < samples.u.shape[0]
     is_one_sequence = asked.of_sequences and samples.runs is None
     return RecordedLawFacts(
         law=law,
         n_samples=measurement.evidence.n_samples,
         n_functions=len(measurement.dictionary.kept_asked),
+        first_rows=len(u) if is_long else None,
         constant_inputs=np.flatnonzero(np.ptp(u, axis=0) == 0).tolist(),
         input_names=_input_names(asked),
         of_sequence=asked.of_sequences,
@@ -440,7 +459,7 @@ def _as_estimate(
     """Return capacities of all functions that are asked for; zero where not significant."""
     capacities = measurement.capacities
     errors = measurement.errors
-    p_value = measurement.zero_test.p_value
+    p_value = measurement.zero_test.p_value.copy()
     if measurement.evidence.samples.constant:
         # The correlation of the constant with itself is known.
         errors[0] = 0.0

@@ -17,6 +17,7 @@ from ..diagnostics import Loop, ResidualFacts
 from ..kernels import SMALLEST_DIVISOR
 from ..samples import Samples
 from ..typing import Floats, Integers
+from ._correlation_time import MAX_LAG_OF_ROWS, lagged_products, time_of_correlations
 from ._evidence import Evidence
 from ._innovations import Innovations
 
@@ -26,10 +27,6 @@ MAX_ROWS = 16_384
 MAX_VALUES = 4_000_000
 # Parts of a long recording, spread evenly over it.
 N_PARTS = 8
-# Autocorrelation of residuals below which the sum that makes up their correlation time ends, and
-# the part of a stretch of rows that is the longest lag.
-END_OF_CORRELATION = 0.05
-MAX_LAG_OF_PART = 0.25
 # Earlier rows whose residuals may tell of an input: those one and two steps before it.
 N_ROWS_OF_LOOP = 2
 # Rows that each regressor of the test for a loop needs.
@@ -116,7 +113,7 @@ def _kurtosis(parts: list[_Part]) -> float:
     """
     rows = np.concatenate([part.residuals for part in parts])
     rows = rows - rows.mean(axis=0)
-    whitened = np.sqrt(len(rows)) * _orthonormal(rows)
+    whitened = np.sqrt(len(rows)) * _orthonormal(rows, rows)
     n_directions = whitened.shape[1]
     if not n_directions:
         return 0.0
@@ -125,25 +122,21 @@ def _kurtosis(parts: list[_Part]) -> float:
 
 
 def _correlation_time(parts: list[_Part]) -> float:
-    """Return 1 + 2 sum of the autocorrelations of residuals, of all directions together."""
+    """Return the correlation time of residuals, of all parts and directions together."""
     longest = max(len(part.residuals) for part in parts)
-    n_lags = max(int(MAX_LAG_OF_PART * longest), 1)
+    n_lags = max(int(MAX_LAG_OF_ROWS * longest), 1)
     products = np.zeros(n_lags)
     for part in parts:
-        n_padded = scipy.fft.next_fast_len(len(part.residuals) + n_lags, real=True)
-        spectrum = np.abs(scipy.fft.rfft(part.residuals, n_padded, axis=0)) ** 2
-        products += scipy.fft.irfft(spectrum.sum(axis=1), n_padded)[:n_lags]
-    correlations = products / max(float(products[0]), SMALLEST_DIVISOR)
-    is_small = correlations < END_OF_CORRELATION
-    end = int(np.argmax(is_small)) if is_small.any() else n_lags
-    return 1 + 2 * float(correlations[1:end].sum())
+        products += lagged_products(part.residuals, n_lags)
+    return time_of_correlations(products / max(float(products[0]), SMALLEST_DIVISOR))
 
 
 def _find_loop(parts: list[_Part]) -> Loop | None:
     """Return how much residuals of readouts tell of the next input, by an F test of two fits.
 
     The next input is fitted by the functions of the inputs up to now, and by these and the
-    residuals of the last rows.
+    residuals of the last rows. None where rows are too few, or where the functions leave nothing of
+    those residuals.
     """
     rows = [_rows_for_loop(part) for part in parts if len(part.inputs) > N_ROWS_OF_LOOP]
     if not rows:
@@ -155,15 +148,17 @@ def _find_loop(parts: list[_Part]) -> Loop | None:
     if n_rows < MIN_ROWS_PER_REGRESSOR * (functions.shape[1] + residuals.shape[1]):
         return None
 
-    known = _orthonormal(functions)
+    known = _orthonormal(functions, functions)
     power = np.sum((next_inputs - next_inputs.mean(axis=0)) ** 2, axis=0)
     left = next_inputs - known @ (known.T @ next_inputs)
-    further = _orthonormal(residuals - known @ (known.T @ residuals))
+    further = _orthonormal(residuals - known @ (known.T @ residuals), residuals)
+    n_further = further.shape[1]
+    if not n_further:
+        return None
     power_left = np.sum(left**2, axis=0)
     power_explained = np.sum((further.T @ left) ** 2, axis=0)
     power_left_by_both = np.maximum(power_left - power_explained, SMALLEST_DIVISOR)
 
-    n_further = further.shape[1]
     freedom = n_rows - known.shape[1] - n_further
     ratio = (power_explained / n_further) / (power_left_by_both / freedom)
     p_values = scipy.special.fdtrc(n_further, freedom, ratio)
@@ -195,9 +190,18 @@ def _rows_for_loop(part: _Part) -> tuple[Floats, Floats, Floats]:
     return next_inputs[changes], functions[changes], np.hstack(residuals)[changes]
 
 
-def _orthonormal(columns: Floats) -> Floats:
-    """Return orthonormal columns that span the same, without directions that are rounding."""
+def _orthonormal(columns: Floats, computed_from: Floats) -> Floats:
+    """Return orthonormal columns that span the same, without directions that are rounding.
+
+    Parameters
+    ----------
+    columns
+        The columns, which may be what a projection leaves of others.
+    computed_from
+        The columns before that, whose size tells what is rounding; the same without a projection.
+    """
     vectors, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    smallest = np.finfo(np.float32).eps * max(float(sizes[0]), SMALLEST_DIVISOR)
+    size = float(np.linalg.norm(computed_from))
+    smallest = np.finfo(np.float32).eps * max(size, SMALLEST_DIVISOR)
     spanned: Floats = vectors[:, sizes > smallest]
     return spanned

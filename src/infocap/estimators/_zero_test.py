@@ -5,9 +5,10 @@ to it leave of the whitened readouts z, e_l = z - sum over j <= l of psi_j c_j:
 
     s_gl = (sum over the rows t of g) psi_l(t) e_l(t) / N,    a vector (rank,).
 
-Functions that come later and that the readouts hold are noise to the test of l. Without capacity,
-scores of different stretches are independent with mean 0, and raw_l, the squared length of their
-sum, is on average what noise alone gives. Its distribution follows from q_gh = s_gl · s_hl.
+Functions that come later and that the readouts hold are noise to the test of l. Scores are what the
+fit of all rows leaves, so they add up to zero. Without capacity raw_l is on average the sum over
+stretches of their squares, near times far scores (`_scores_of`). Its distribution follows from
+q_gh = s_gl · s_hl.
 """
 
 from __future__ import annotations
@@ -59,13 +60,16 @@ def compare_with_zero(sums: OrderedSums, capacities: JackknifedCapacities) -> Ze
     power_of_own = np.sum(own_products**2, axis=1)
     power_between = np.sum(products**2, axis=(1, 2)) - power_of_own
 
-    # nu_l = (sum of q_gg)² / (sum of q_gh² over g != h), within what the residuals allow.
+    # nu_l = (1 - 1/G) (sum of q_gg)² / (sum of q_gh² over g != h), within what the residuals allow.
+    # As scores add up to zero, the ratio without 1 - 1/G is too large where nu_l is small, and it
+    # is cut off near G (G - 1). Its median for true values of 1, 5 and 20 was 1.37, 5.6 and 16.9
+    # with 8 stretches, and 1.12, 5.4 and 20.3 with 24.
+    n_stretches = len(sums)
     directions = power**2 / np.maximum(power_between, SMALLEST_DIVISOR)
-    directions = np.clip(directions, 1.0, n_directions)
+    directions = np.clip((1 - 1 / n_stretches) * directions, 1.0, n_directions)
 
     # G' = G / max(1, G sum of q_gg² / (sum of q_gg)² / (1 + 2 / nu_l)): fewer than G where scores
     # of some stretches are much larger than others.
-    n_stretches = len(sums)
     unevenness = n_stretches * power_of_own / np.maximum(power**2, SMALLEST_DIVISOR)
     unevenness = unevenness / (1 + 2 / directions)
     effective_stretches = n_stretches / np.maximum(unevenness, 1.0)

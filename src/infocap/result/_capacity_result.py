@@ -513,7 +513,10 @@ class CapacityResult:
             recalled = self._recall_in_words
             lines.append(f"{sentence}; {recalled}" if recalled else sentence)
         if self.basis.memory:
-            lines.append(f"beyond the present input {self.beyond_present!r}")
+            beyond = repr(self.beyond_present)
+            if np.isnan(self.beyond_present):
+                beyond = f"that {CANNOT_BE_TOLD} (no function of earlier inputs can be told apart)"
+            lines.append(f"beyond the present input {beyond}")
         return lines
 
     @property

@@ -26,15 +26,16 @@ class RecordedLaw:
         R² of each function itself, which does not depend on their order, and its standard error,
         (terms,).
     degree_error
-        The standard error of the sum of each degree, (degrees,); None where functions were left
-        out.
+        The standard error of the sum of each degree, (degrees,), NaN where no function of a degree
+        can be told apart; None where functions were left out.
     delay_capacity, delay_error
         For a sequence, capacities by delay and degree, (delays, degrees), and the standard error of
         each delay, (delays,): what each delay adds to all functions of later inputs; NaN where no
         function of a delay can be told apart. Powers of the
         present inputs up to degree 10 are among those of delay 0.
     beyond_present, beyond_present_error
-        The sum over all delays but 0, and its standard error; None for rows that are no sequence.
+        The sum over all delays but 0, and its standard error; NaN where no function of these delays
+        can be told apart, and None for rows that are no sequence.
     correlation_time
         How many rows the inputs stay correlated.
     correlations
@@ -78,9 +79,12 @@ class RecordedLaw:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` gave; None in a list, as pages write it, is NaN."""
+        """Return what `to_dict` gave; None where pages write it for NaN is NaN again."""
         values = dict(data)
         for name, value in data.items():
             if isinstance(value, list):
                 values[name] = np.array(value, dtype=bool if name == "told_apart" else float)
+        if values["delay_capacity"] is not None and values["beyond_present"] is None:
+            values["beyond_present"] = np.nan
+            values["beyond_present_error"] = np.nan
         return cls(**values)

@@ -262,10 +262,13 @@ def _not_held(
             f"{block.u[step, row, column]:.6g} at {cell}"
         )
         offset = _offset_of_mask(inputs, steps)
-        if offset is not None:
+        if offset is not None and offset != steps.offset % steps.rows_per_step:
             return DataError(
-                f"{name} {sentence}; it is so from row {offset} on: give `offset={offset}`."
+                f"{name} {sentence}; inputs are one value times `mask` from row {offset} on: "
+                f"give `offset={offset}`."
             )
+        if offset is not None:
+            return DataError(f"{name} {sentence}; other steps are, so check this one.")
     return DataError(f"{name} {sentence}; {_remedy(inputs, steps)}.")
 
 
