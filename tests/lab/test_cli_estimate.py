@@ -77,9 +77,9 @@ def test_estimate_says_the_total_in_words_and_writes_what_is_asked_for(infocap_s
     assert (code, err) == (0, "")
     assert "run.nc: 512 samples, 2 inputs, 6 readouts in mW; the basis is that of its plan." in out
     assert (
-        f"Total capacity {result.total:.3f} of at most 7 (6 readouts and the constant); with 95 % confidence between {low:.3f} and {high:.3f}"
-        in out
-    )
+        f"Total capacity {result.total:.3f} ± {result.total_standard_error:.3f} of at most 7 "
+        f"(6 readouts and the constant); {low:.3f} to {high:.3f} (95 %)"
+    ) in out
     assert "15 legendre functions of 2 inputs up to degree 4, method control-variate" in out
     assert "strongest functions, " in out
     assert "warning" not in out
@@ -192,7 +192,7 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
     assert code == 0
     assert (result.n_samples, result.n_readouts, result.method) == (511, 6, "threshold-richardson")
     assert "Total capacity" in out
-    assert "(no error bar from this method)" in out
+    assert "this method gives no error bar" in out
     assert "note: 1 rows with NaN or infinite values were dropped." in out
 
 
@@ -249,7 +249,9 @@ def test_show_tells_a_result_without_estimating_again(infocap_says, monkeypatch,
     code, out, err = infocap_says("show", "result.nc", "--top", "2", "--plot", tmp_path / "g.svg")
     result = infocap.load_result("result.nc")
     assert (code, err) == (0, "")
-    assert f"Total capacity {result.total:.3f} of at most 7" in out
+    assert (
+        f"Total capacity {result.total:.3f} ± {result.total_standard_error:.3f} of at most 7" in out
+    )
     strong = sum((result.capacity > 0) & (result.basis.degrees > 0))
     assert f"strongest functions, 2 of {strong} that are not zero (95 % interval)" in out
     assert out.count("  (0.") + out.count("  (1.") == 2
@@ -353,7 +355,7 @@ def test_compare_warns_once_when_degrees_differ(infocap_says, tmp_path):
     )
     code, out, err = infocap_says("compare", "result.nc", tmp_path / "low.nc", "--strict")
     assert (code, err) == (1, "")
-    assert " ".join(out.split()).count("the 10 in common") == 1
+    assert " ".join(out.split()).count("10 in common") == 1
 
 
 def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infocap_says, tmp_path):

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from .._formatting import name_and_unit, positive_or_bound, rounded, short
-from ..result import CapacityResult, errors_by_degree
+from .._formatting import name_and_unit, positive_or_bound
+from ..result import CapacityResult
 from ..typing import Floats
 from ._style import (
     COLOURS,
@@ -22,6 +22,7 @@ from ._style import (
     axes_in_style,
     degree_axis,
     degree_axis_length,
+    draw_errors,
     lay_out,
     require_numbers,
     size_in_points,
@@ -163,8 +164,9 @@ def index_names(result: CapacityResult) -> list[str]:
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
     """Draw capacity by total degree, stacked by number of variables, with the sum above each bar.
 
-    The constant function has a colour of its own. Results with standard errors get error bars: the
-    root of the sum of squares over a degree.
+    The constant function has a colour of its own. Bars are sums of the capacities shown. Error bars
+    of one standard error stand at the estimates of ``by_degree(errors=True)``, which also count
+    functions that are shown as 0.
 
     Parameters
     ----------
@@ -185,14 +187,16 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     """
     require_numbers(result)
     table = capacity_by_kind(result).rename(columns=KIND_NAMES)
-    errors = errors_by_degree(result)
+    estimates = result.by_degree(errors=True)
     degrees = table.index.to_numpy()
     with axes_in_style(ax) as ax:
         sums = stacked_bars(ax, table, (CONSTANT_COLOUR, *COLOURS), DEGREE_BAR_WIDTH)
         tops = sums
-        if errors is not None:
-            ax.errorbar(degrees, sums, errors, **ERROR_BARS)
-            tops = sums + np.nan_to_num(errors)
+        if result.standard_error is not None:
+            centres = estimates["capacity"].to_numpy()
+            errors = estimates["standard_error"].to_numpy()
+            draw_errors(ax, degrees, centres, errors, ERROR_BARS)
+            tops = np.maximum(sums, np.nan_to_num(centres + errors))
         legend_in_one_row = _draw_legend(ax)
         ax.set(xlabel="total degree", ylabel="capacity")
         lay_out(ax)
@@ -281,13 +285,12 @@ def _draw_total(
     axes.
     """
     font_size = mpl.rcParams["font.size"]
+    total = result.short_total
     if result.unreliable:
-        total = f"≈{rounded(result.total, result.total_standard_error)}"
         line: Any = {"edgecolor": UNRELIABLE_COLOUR, "linestyle": "--", "linewidth": 1.2}
         reason = unreliable_total(ax, result)
         ax.set_title(reason, color=UNRELIABLE_COLOUR, fontsize=font_size, pad=title_pad)
     else:
-        total = short(result.total, result.maximum)
         line = {"edgecolor": "black", "linewidth": 0.8}
     fraction_size = FRACTION_SIZE * font_size
     if result.components is None:

@@ -144,10 +144,28 @@ def axes_in_style(
         yield ax
         return
     with package_style():
-        width_inches = (_FIGURE_WIDTH_MM.get() or width_mm) / MM_PER_INCH
+        width_inches = figure_width_mm(width_mm) / MM_PER_INCH
         figure_size = (width_inches, aspect * width_inches)
         _, new_axes = plt.subplots(figsize=figure_size, layout="constrained")
         yield new_axes
+
+
+def figure_width_mm(default: float) -> float:
+    """Return the width that a new figure will have."""
+    return _FIGURE_WIDTH_MM.get() or default
+
+
+def draw_errors(ax: Axes, places: Any, estimates: Floats, errors: Floats, style: Any) -> None:
+    """Draw estimates ± one standard error, as far as these bars lie above zero.
+
+    An estimate may lie below zero, where no bar of a capacity reaches.
+    """
+    known = np.isfinite(estimates) & np.isfinite(errors) & (estimates + errors > 0)
+    centres = np.maximum(estimates[known], 0.0)
+    below = np.clip(centres - (estimates[known] - errors[known]), 0.0, centres)
+    above = np.maximum(estimates[known] + errors[known] - centres, 0.0)
+    if known.any():
+        ax.errorbar(np.asarray(places)[known], centres, [below, above], **style)
 
 
 def unreliable_total(ax: Axes, result: CapacityResult) -> str:
@@ -160,9 +178,9 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
 
 
 def require_numbers(result: CapacityResult) -> None:
-    """Refuse a result of which no capacity can be had; the error says why."""
-    if result.no_numbers:
-        raise DataError(result.no_numbers)
+    """Refuse a result of which no capacity can be had or told; the error says why."""
+    if result.nothing_to_show:
+        raise DataError(result.nothing_to_show)
 
 
 def lay_out(ax: Axes) -> None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._formatting import counted, html_for_notebook, join_names, rounded, with_error
+from .._formatting import (
+    CANNOT_BE_TOLD,
+    counted,
+    digits_of_column,
+    exceeds,
+    html_for_notebook,
+    join_names,
+    rounded,
+    short,
+    with_error,
+)
 from .._validation import require_one_of, require_probability
 from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis, graded_order
 from ..errors import Check, DataError, ParameterError, warn
@@ -25,6 +35,10 @@ if TYPE_CHECKING:
 
 # The fields that hold one number for every function; None where the method has no such number.
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
+# The empirical capacity of the constant, where a readout is constant, is 1 up to this rounding.
+ROUNDING_OF_CONSTANT = 1e-9
+# A smaller standard error of a degree, such as that of the constant, is not written.
+MIN_WRITTEN_ERROR = 5e-5
 # Names of functions that are listed one by one in a label.
 MAX_NAMES_IN_LABEL = 3
 
@@ -69,6 +83,9 @@ class CapacityResult:
     without_groups
         Capacities when each group of samples of a device without memory is left out in turn,
         (groups, terms); sums over functions and differences of devices have errors from them.
+    degree_errors
+        The standard errors of sums over all functions of each degree, (degrees,), as files keep
+        them that have no groups or stretches.
     inputs_fingerprint
         The same for two results from the same inputs in the same order; None if not known.
     influence_variance, leverage_ratio
@@ -123,6 +140,7 @@ class CapacityResult:
     residual_covariance: Floats | None = None
     without_stretches: Floats | None = None
     without_groups: Floats | None = None
+    degree_errors: Floats | None = None
     inputs_fingerprint: str | None = None
     influence_variance: float | None = None
     leverage_ratio: float | None = None
@@ -135,27 +153,28 @@ class CapacityResult:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        if self.no_numbers:
-            return f"CapacityResult: no capacities. {self.no_numbers}"
-        total = self.qualified_total or with_error(self.total, self.total_standard_error)
+        if self.nothing_to_show:
+            return f"CapacityResult: no capacities. {self.nothing_to_show}"
         n_inputs = counted(self.basis.n_inputs, "input")
         size = f"{len(self.basis)} {self.basis.family_name} functions of {n_inputs}"
         if self.basis.memory:
             size += f" with delays up to {self.basis.memory}"
         lines = [
-            f"CapacityResult: {self.claim(total)}",
+            f"CapacityResult: {self.claim(self.total_in_words)}",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
         if self.noise_limited_total is not None:
-            limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
+            total = with_error(self.total, self.total_standard_error)
             if self.unreliable:
                 total = f"about {rounded(self.total, self.total_standard_error)}"
-            lines.append(f"  found {total} of about {limit} that noise allows, of {self.maximum}")
+            lines.append(
+                f"  found {total} of {self.noise_limit_in_words} that noise allows, "
+                f"of {self.maximum}"
+            )
         lines += [f"  {sentence}" for sentence in self.about_law]
         lines += [f"  {sentence}" for sentence in self.for_reservoirs]
-        for degree, capacity in enumerate(self.sums_by_degree()):
-            if capacity > 0:
-                lines.append(f"  degree {degree:2d} {capacity:10.4f}")
+        for degree, capacity in self.degrees_in_words().items():
+            lines.append(f"  degree {degree:2d}  {capacity}")
         lines += [f"  check: {check}" for check in self.checks]
         return "\n".join(lines)
 
@@ -208,6 +227,29 @@ class CapacityResult:
         return " ".join(reasons)
 
     @property
+    def cannot_be_told(self) -> str:
+        """Why the total is not written; empty where it can be.
+
+        Its standard error is larger than its possible range, and the first warning says why.
+        """
+        error = self.total_standard_error
+        if error is None or not exceeds(error, self.rank):
+            return ""
+        reason = f"The total cannot be told: its standard error is above {self.rank}, the rank."
+        if not self.warnings:
+            return f"{reason} Take more samples."
+        cause = str(self.warnings[0])
+        return f"{reason} {cause[:1].upper()}{cause[1:]}"
+
+    @property
+    def nothing_to_show(self) -> str:
+        """Why no number of this result is written anywhere; empty where there are some.
+
+        Either no capacities can be had (`no_numbers`), or the total `cannot_be_told`.
+        """
+        return self.no_numbers or self.cannot_be_told
+
+    @property
     def about_law(self) -> list[str]:
         """Lines of text about the law of the recorded inputs; none under the declared law."""
         if self.recorded_law is None:
@@ -257,13 +299,29 @@ class CapacityResult:
         )
 
     @property
+    def has_constant(self) -> bool:
+        """Whether the readouts hold the constant function, appended or as a channel."""
+        computes_constant = self.basis.degrees[0] == 0 and self.raw[0] > 1 - ROUNDING_OF_CONSTANT
+        return bool(computes_constant) or self.maximum > self.n_readouts
+
+    @property
     def readouts_in_words(self) -> str:
         """How many readouts there are, such as "71 readouts and the constant"."""
-        constant = " and the constant" if self.maximum > self.n_readouts else ""
+        constant = " and the constant" if self.has_constant else ""
         if self.components is not None:
             n_channels = self.components.n_channels
             return f"{self.components.in_words} of {n_channels} channels{constant}"
-        return f"{self.n_readouts} readouts{constant}"
+        n_changing = self.maximum - self.has_constant
+        if n_changing == self.n_readouts:
+            return f"{counted(self.n_readouts, 'readout')}{constant}"
+        return f"{counted(n_changing, 'changing readout')} of {self.n_readouts}{constant}"
+
+    @property
+    def limits_in_words(self) -> str:
+        """What limits the total: the readouts, or the functions that can be told apart."""
+        if self.largest_total < self.maximum:
+            return f"{self.largest_total} functions can be told apart"
+        return self.readouts_in_words
 
     def claim(self, total: str) -> str:
         """Return what a total says: "total 3.0 of at most 4 (3 readouts and the constant)".
@@ -277,7 +335,7 @@ class CapacityResult:
             The total as it is to be written.
         """
         if self.components is None:
-            return f"total {total} of at most {self.largest_total} ({self.readouts_in_words})"
+            return f"total {total} of at most {self.largest_total} ({self.limits_in_words})"
         n_channels = self.components.n_channels
         return f"the {n_channels} channels hold at least {total} ({self.components.in_words})"
 
@@ -310,7 +368,10 @@ class CapacityResult:
     def unreliable(self) -> str:
         """Why the total cannot be trusted, in the words of the warnings; empty where it can be."""
         reasons = [str(warning.found.get("unreliable") or "") for warning in self.warnings]
-        return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+        in_words = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+        if not in_words and self.cannot_be_told:
+            return "its standard error is larger than its range"
+        return in_words
 
     @property
     def qualified_total(self) -> str:
@@ -318,15 +379,56 @@ class CapacityResult:
 
         It is empty for a total that is reliable.
         """
-        if self.no_numbers:
-            return "not to be had from these inputs"
-        if self.total_standard_error is not None and self.total_standard_error > self.rank:
-            reason = self.unreliable or f"its error bar is larger than {self.rank}"
-            return f"that cannot be told ({reason})"
+        if self.nothing_to_show:
+            return CANNOT_BE_TOLD
         if not self.unreliable:
             return ""
         total = rounded(self.total, self.total_standard_error)
         return f"about {total} (unreliable: {self.unreliable})"
+
+    @property
+    def total_in_words(self) -> str:
+        """The total ± its standard error, or in the words of `qualified_total`."""
+        return self.qualified_total or with_error(self.total, self.total_standard_error)
+
+    @property
+    def short_total(self) -> str:
+        """The total in a few letters, for a circle: "23.8", "≈81" where unreliable, or "?"."""
+        if self.nothing_to_show:
+            return "?"
+        if self.unreliable:
+            return f"≈{rounded(self.total, self.total_standard_error)}"
+        return short(self.total, self.maximum)
+
+    @property
+    def noise_limit_in_words(self) -> str:
+        """What noise allows ± its standard error, as "about 12.3 ± 0.4"."""
+        if self.noise_limited_total is None:
+            return "unknown"
+        limit = with_error(
+            self.noise_limited_total, self.noise_limited_standard_error, self.maximum
+        )
+        return limit if limit == CANNOT_BE_TOLD else f"about {limit}"
+
+    def degrees_in_words(self) -> dict[int, str]:
+        """Return the estimate of each degree of which a function was found, ± its standard error.
+
+        These are sums of unbiased capacities as in ``by_degree(errors=True)``; those of all degrees
+        add up to the total.
+        """
+        table = self.by_degree(errors=True)
+        errors = table["standard_error"].to_numpy()
+        digits = digits_of_column(errors)
+        sizes = np.bincount(self.basis.degrees)
+        in_words = {}
+        for degree, shown in enumerate(self.sums_by_degree()):
+            if shown > 0:
+                # The constant has an error of rounding alone, which is not written.
+                error = float(errors[degree]) if errors[degree] >= MIN_WRITTEN_ERROR else None
+                largest = float(min(sizes[degree], self.rank))
+                value = float(table["capacity"][degree])
+                in_words[degree] = with_error(value, error, largest, digits)
+        return in_words
 
     def interval(self, level: float = 0.95) -> Floats:
         """Return the confidence interval of every capacity, (terms, 2), within [0, 1].
@@ -456,24 +558,46 @@ class CapacityResult:
         They give the total without the constant, and the linear and nonlinear parts of it. There
         are none for a device without memory.
         """
-        has_constant = self.maximum > self.n_readouts
-        if not self.basis.of_sequences or self.no_numbers:
+        if not self.basis.of_sequences or self.nothing_to_show:
             return []
         if self.recorded_law is not None:
             return self._for_reservoirs_under_recorded_law
-        if not self.basis.memory or not has_constant:
+        if not self.basis.memory or not self.has_constant:
             return []
-        error = None if self.unreliable else self.total_standard_error
-        total = with_error(self.total - 1, error)
+        if self.unreliable:
+            total = f"about {rounded(self.total - 1, self.total_standard_error)}"
+        else:
+            total = with_error(self.total - 1, self.total_standard_error)
         if self.components is None:
             without_constant = f"{total} of {self.maximum - 1}"
         else:
             without_constant = f"at least {total}"
         return [
             f"without the constant, as usual for reservoirs: {without_constant}",
-            f"memory capacity {self.memory_capacity!r}, "
+            f"memory capacity {self.memory_capacity_in_words}",
             f"nonlinear capacity {self.nonlinear_capacity!r}",
         ]
+
+    @property
+    def memory_capacity_in_words(self) -> str:
+        """The memory capacity with delay 0 and, where the basis has that delay, without it."""
+        if not np.any(self._is_linear & (self.delayed_basis.largest_delays == 0)):
+            return f"{self.memory_capacity!r}, delays from {self._shortest_delay} on"
+        return (
+            f"{self.memory_capacity!r} with delay 0, "
+            f"{self.memory_capacity_of_past!r} for delays from 1 on"
+        )
+
+    @property
+    def _is_linear(self) -> Booleans:
+        is_linear: Booleans = self.delayed_basis.degrees == 1
+        return is_linear
+
+    @property
+    def _shortest_delay(self) -> int:
+        return int(
+            self.delayed_basis.largest_delays[self._is_linear].min(initial=self.basis.memory)
+        )
 
     @property
     def _for_reservoirs_under_recorded_law(self) -> list[str]:
@@ -504,10 +628,18 @@ class CapacityResult:
     def memory_capacity(self) -> Capacity:
         """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`.
 
+        Delay 0, the present input, counts where the basis has it. `memory_capacity_of_past` leaves
+        it out, as Jaeger's definition does.
+
         Under the law of the recorded inputs that is the capacity for what each input says that
         later ones do not, so the inputs' own memory does not count.
         """
-        return sum_over(self, self.delayed_basis.degrees == 1)
+        return sum_over(self, self._is_linear)
+
+    @property
+    def memory_capacity_of_past(self) -> Capacity:
+        """The memory capacity of delays from 1 on, as Jaeger (2001) defines it."""
+        return sum_over(self, self._is_linear & (self.delayed_basis.largest_delays > 0))
 
     @property
     def nonlinear_capacity(self) -> Capacity:

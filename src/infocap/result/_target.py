@@ -38,7 +38,7 @@ class Capacity(float):
     >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, maximum=20)
     (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
     >>> Capacity(0.3, 347.0, maximum=20)
-    that cannot be told (its error bar is larger than 20)
+    cannot be told
     """
 
     standard_error: float | None
@@ -58,11 +58,9 @@ class Capacity(float):
         return capacity
 
     def __repr__(self) -> str:
-        if self.standard_error is not None and self.standard_error > self.maximum:
-            return f"that cannot be told (its error bar is larger than {self.maximum:g})"
         if np.isnan(self):
-            return "that cannot be had"
-        return with_error(float(self), self.standard_error)
+            return "cannot be had"
+        return with_error(float(self), self.standard_error, self.maximum)
 
 
 def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
@@ -73,14 +71,15 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     Stretches or groups of samples that were left out tell how far the sum scatters. A few groups
     tell it roughly, so the error is at least that of independent functions. What the total's error
     holds beyond its jackknife, such as a bias that is left, is shared out as the squared errors of
-    functions are. Without groups this is done with all of the total's error.
+    functions are. Without groups the errors of the degrees are shared out like that, or all of the
+    total's error.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     if result.recorded_law is not None:
         # Functions that cannot be told apart add nothing.
         value = float(np.nansum(capacities[chosen]))
         if result.without_stretches is None:  # as from a table
-            return Capacity(value, None, result.rank)
+            return Capacity(value, _from_degree_errors(result, chosen), result.rank)
         # What neighbouring stretches share is in these numbers.
         sums = np.nansum(result.without_stretches[:, chosen], axis=1)
         return Capacity(value, jackknife_error_of_groups(sums), result.rank)
@@ -88,8 +87,13 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     if result.without_stretches is not None:
         error = jackknife_error_of_stretches(result.without_stretches[:, chosen].sum(axis=1))
         return Capacity(value, error, result.rank)
-    if result.standard_error is None or result.total_standard_error is None:
+    if result.standard_error is None:
         return Capacity(value, None, result.rank)
+    if result.without_groups is None and result.degree_errors is not None:
+        return Capacity(value, _from_degree_errors(result, chosen), result.rank)
+    if result.total_standard_error is None:
+        # A method of the user's own, which says nothing about correlations.
+        return Capacity(value, float(np.linalg.norm(result.standard_error[chosen])), result.rank)
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
     error_of_chosen = float(np.linalg.norm(result.standard_error[chosen]))
     fraction = error_of_chosen / error_of_all
@@ -102,22 +106,29 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     return Capacity(value, error, result.rank)
 
 
-def errors_by_degree(result: "CapacityResult") -> Floats | None:
-    """Return the standard error of the capacity of each degree; None where the method gives none.
+def _from_degree_errors(result: "CapacityResult", chosen: Booleans | Integers) -> float | None:
+    """Return the standard error of a sum from the known errors of whole degrees.
 
-    Errors of functions are correlated, which `sum_over` takes into account where the method left
-    out groups of samples. Otherwise they count as independent.
+    The squared error of a degree is shared out as the squared errors of its functions are.
     """
-    basis = result.basis
-    n_degrees = basis.max_degree + 1
+    if result.degree_errors is None or result.standard_error is None:
+        return None
+    degrees = result.basis.degrees
+    squares = np.nan_to_num(result.standard_error) ** 2
+    of_degree = np.bincount(degrees, squares)
+    of_chosen = np.bincount(degrees[chosen], squares[chosen], len(of_degree))
+    shares = of_chosen / np.maximum(of_degree, SMALLEST_DIVISOR)
+    n_degrees = min(len(shares), len(result.degree_errors))
+    known = np.nan_to_num(result.degree_errors[:n_degrees])
+    return float(np.sqrt(np.sum(shares[:n_degrees] * known**2)))
+
+
+def errors_by_degree(result: "CapacityResult") -> Floats | None:
+    """Return the standard error of the sum of each degree; None where the method gives none."""
     if result.standard_error is None:
         return None
-    left_out = (result.without_groups, result.without_stretches)
-    if basis.of_sequences or any(values is not None for values in left_out):
-        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
-        # An error of None becomes NaN.
-        return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)
-    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
+    errors: Floats = result.by_degree(errors=True)["standard_error"].to_numpy()
+    return errors
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
-from .._formatting import with_error
+from .._formatting import ONE_SIDED_95, with_error
 from .._validation import (
     answers_unknown_parameters,
     require_one_of,
@@ -289,6 +289,7 @@ def explore(
         "windows": last_round.windows,
         "tested": last_round.tested,
         "undetected": (search.undetected, search.undetected_standard_error),
+        "upper_bounds": search.upper_bounds,
     }
     result = replace(
         result,
@@ -433,6 +434,8 @@ class _Search:
     rounds: list[Round]
     undetected: float
     undetected_standard_error: float
+    # Of each degree, the capacity that no function tested and not found exceeds with 95 %.
+    upper_bounds: dict[int, float]
 
 
 def _search(
@@ -454,7 +457,8 @@ def _search(
         basis = DelayedBasis(families, terms, memory=memory)
         not_found = np.flatnonzero(basis.positions_in(found) < 0)
         fit = _fit_found(evidence, found)
-        p_values = _p_values(evidence, basis, fit)[not_found]
+        tests = _test(evidence, basis, fit)
+        p_values = tests.p_values[not_found]
         gain = rounds[-1].unexplained - fit.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
         if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS_THAT_FIND:
@@ -466,7 +470,8 @@ def _search(
         rounds.append(Round(windows, len(basis) - 1, len(new), fit.unexplained))
         if not len(new):
             undetected, error = _undetected(evidence, basis, fit, not_found)
-            return _Search(found, rounds, undetected, error)
+            bounds = _bounds_by_degree(basis.degrees[not_found], tests.upper_bounds[not_found])
+            return _Search(found, rounds, undetected, error, bounds)
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _degrees_near_the_end(found, windows):
@@ -534,11 +539,20 @@ def _same_functions(evidence: Evidence) -> DataError:
     )
 
 
-def _p_values(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Tests:
+    """All functions of a basis, tested on the residuals of a fit."""
+
+    p_values: Floats  # (terms,)
+    upper_bounds: Floats  # one-sided, 95 %, of the capacity of each function by itself, (terms,)
+
+
+def _test(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> _Tests:
     """Test all functions of a basis on the residuals.
 
     Without capacity, the squares of a function's means over their bias follow a chi-squared
-    distribution, with the effective number of directions of the residuals.
+    distribution, with the effective number of directions of the residuals. With capacity the root
+    of their sum scatters by the noise of one direction.
     """
     sums = evidence.engine.fold(replace(evidence.samples, basis=basis), fit.sum_residuals)
     means = sums / fit.degrees_of_freedom
@@ -547,7 +561,17 @@ def _p_values(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> Floats
     p_values: Floats = scipy.special.chdtrc(
         fit.directions, fit.directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
     )
-    return p_values
+    noise_of_direction = np.sqrt(bias / fit.directions)
+    upper_bounds = (np.sqrt(capacity) + ONE_SIDED_95 * noise_of_direction) ** 2 - bias
+    return _Tests(p_values, np.maximum(upper_bounds, 0.0))
+
+
+def _bounds_by_degree(degrees: Integers, upper_bounds: Floats) -> dict[int, float]:
+    """Return the largest upper bound among the functions of each degree."""
+    bounds = {}
+    for degree in np.unique(degrees).tolist():
+        bounds[degree] = float(upper_bounds[degrees == degree].max())
+    return bounds
 
 
 def _undetected(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._formatting import counted, decimals, join_names, with_error
+from ..._formatting import counted, decimals, join_names
 from ...errors import DataWarning
 from ...recording import Recording
 from ...result import Capacity, CapacityResult
@@ -44,6 +44,8 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
     """
     if result.no_numbers:
         return ["No capacities can be had from these inputs."]
+    if result.cannot_be_told:
+        return [result.cannot_be_told]
     return [
         *_total(result),
         *_by_degree(result),
@@ -55,35 +57,24 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
 def _total(result: CapacityResult) -> list[str]:
     basis = result.basis
     error = result.total_standard_error
-    if result.unreliable:
-        total = result.qualified_total
-        interval = ""
-    elif error is None:
-        total = f"{result.total:.3f}"
-        interval = " (no error bar from this method)"
-    else:
+    claim = result.claim(result.total_in_words)
+    if error is None:
+        claim += "; this method gives no error bar"
+    elif not result.unreliable and result.components is None:
         digits = decimals(error)
         low, high = result.total_interval()
-        total = f"{result.total:.{digits}f}"
-        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
-    if result.components is None:
-        claim = f"Total capacity {total} of at most {result.largest_total} "
-        claim += f"({result.readouts_in_words})"
-        claim += interval
-    else:
-        claim = result.claim(result.qualified_total or with_error(result.total, error))
-        claim = claim[:1].upper() + claim[1:]
+        claim += f"; {low:.{digits}f} to {high:.{digits}f} (95 %)"
     lines = [
-        claim,
+        f"{claim[:1].upper()}{claim[1:]}".replace("Total ", "Total capacity ", 1),
         f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, "
         f"method {result.method}",
     ]
     lines += [f"  {sentence}" for sentence in (*result.about_law, *result.for_reservoirs)]
     if result.noise_limited_total is not None:
-        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
         lines.append(
-            f"  noise allows about {limit} over all functions, also those outside the basis"
+            f"  noise allows {result.noise_limit_in_words} over all functions, also those outside "
+            "the basis"
         )
     if result.factors is not None and result.factors.n_factors is not None:
         lines.append(
@@ -98,12 +89,15 @@ def _by_degree(result: CapacityResult) -> list[str]:
     # A function of a sequence is a product of functions of delayed inputs, and has one factor per
     # delay.
     factor = "delay" if result.basis.of_sequences else "input"
-    lines = [
-        "",
-        f"  {'degree':>6}  {'capacity':>8}  {f'1 {factor}':>8}  {f'2 {factor}s':>8}  {'more':>8}",
-    ]
     table = result.by_degree()
     capacities = table.sum(axis=1).to_numpy()
+    estimates = result.degrees_in_words()
+    width = max([len("estimate"), *map(len, estimates.values())])
+    lines = [
+        "",
+        f"  {'degree':>6}  {'estimate':>{width}}  {f'1 {factor}':>8}  {f'2 {factor}s':>8}  "
+        f"{'more':>8}",
+    ]
     largest = max(float(capacities.max()), 1e-12)
     for degree, capacity, row in zip(table.index, capacities, table.to_numpy(), strict=True):
         if capacity <= 0 and len(table) > MAX_DEGREES_SHOWN_EMPTY:
@@ -111,8 +105,10 @@ def _by_degree(result: CapacityResult) -> list[str]:
         cells = [f"{value:8.3f}" if value else f"{'.':>8}" for value in row]
         if degree == 0 and row[0]:
             cells[0] = "constant"
-        bar = "=" * round(MAX_BAR_LENGTH * capacity / largest)
-        lines.append(f"  {degree:6d}  {capacity:8.3f}  {'  '.join(cells)}  {bar}".rstrip())
+        bar = "=" * round(MAX_BAR_LENGTH * max(capacity, 0.0) / largest)
+        estimate = estimates.get(degree, "0")
+        line = f"  {degree:6d}  {estimate:>{width}}  {'  '.join(cells)}  {bar}"
+        lines.append(line.rstrip())
     return lines
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ..._formatting import rounded
+from ..._formatting import CANNOT_BE_TOLD
 from ..._validation import require_one_of
 from ..._version import __version__
 from ...errors import DataError
@@ -52,6 +52,8 @@ DEGREE_COLOURS = (
 DEGREE_NAMES = ("constant", "1", "2", "3", "4", "5", "6", "7", "8 and more")
 OUTSIDE_COLOUR = "var(--outside)"
 OUTSIDE_MEANING = "in functions outside the basis"
+# What a gallery shows where a device has no such number.
+NO_VALUE = "–"
 # Strongest functions that a picture lists where neither a matrix nor delays can be drawn.
 N_LISTED_FUNCTIONS = 11
 # Letters that fit on one line of a picture: the title, the description, the certainty, the facts.
@@ -254,7 +256,9 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
             f"{folder} holds no card and no result; "
             "make one with `infocap card result.nc -o card.html`."
         )
-    devices.sort(key=lambda device: -device[0].total)
+    # Devices whose total cannot be told are last.
+    devices.sort(key=lambda device: -np.inf if device[0].nothing_to_show else device[0].total)
+    devices.reverse()
     largest_maximum = max(result.maximum for result, _ in devices)
     names: list[str] = []
     rows = []
@@ -307,17 +311,17 @@ def _gallery_legend() -> Markup:
 def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -> Markup:
     """Return the row of a device; its bar has the length of its maximum over the largest one."""
     device = _device_facts(result)
-    limit = result.noise_limited_total
     basis = result.basis
     bar = _figures.stacked_bar(_parts_by_degree(result), result.maximum, "Capacity by degree")
     width = f"{100 * result.maximum / largest_maximum:.1f}%"
     sums = result.sums_by_degree()
     mean_degree = float(np.arange(len(sums)) @ sums) / max(float(sums.sum()), 1e-9)
-    error = result.total_standard_error
-    if result.unreliable:
-        total = f"≈{rounded(result.total, error)}"
+    if result.nothing_to_show:
+        total = CANNOT_BE_TOLD
+    elif result.unreliable:
+        total = result.short_total
     else:
-        total = with_error(result.total, error)
+        total = with_error(result.total, result.total_standard_error)
     maximum = str(result.maximum)
     if result.components is not None:
         total = f"≥ {total}"
@@ -327,19 +331,38 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
         element("svg", bar, width=width, height=18),
         element("data", total, value=f"{result.total:.9g}"),
         maximum,
-        "–" if limit is None else fixed(limit),
-        fixed(mean_degree),
-        fixed(float(result.memory_capacity)) if basis.memory else "–",
+        _noise_limit(result),
+        NO_VALUE if result.nothing_to_show else fixed(mean_degree),
+        _memory_capacity(result),
         basis.n_inputs,
         len(result.warnings) or "none",
-        device.get(COST, "–"),
+        device.get(COST, NO_VALUE),
     )
+
+
+def _noise_limit(result: CapacityResult) -> str:
+    """Return what noise allows ± its standard error, or a dash where nobody measured it."""
+    if result.noise_limited_total is None or result.nothing_to_show:
+        return NO_VALUE
+    return with_error(
+        result.noise_limited_total, result.noise_limited_standard_error, result.maximum
+    )
+
+
+def _memory_capacity(result: CapacityResult) -> str:
+    """Return the memory capacity ± its standard error, or a dash for a device without memory."""
+    if not result.basis.memory or result.nothing_to_show:
+        return NO_VALUE
+    capacity = result.memory_capacity
+    return with_error(float(capacity), capacity.standard_error, capacity.maximum)
 
 
 def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     """Return the capacity of each degree, and what noise allows in functions outside the basis."""
     highest = len(DEGREE_COLOURS) - 1  # stands for all higher degrees, too
-    parts = []
+    parts: list[_figures.Part] = []
+    if result.nothing_to_show:
+        return parts
     sums = result.sums_by_degree()
     shown = np.bincount(np.minimum(np.arange(len(sums)), highest), sums)
     for degree, capacity in enumerate(shown.tolist()):

@@ -99,12 +99,8 @@ Marks = Callable[[Axes], Iterable[Markup]]  # elements with tooltips for the axe
 def circle(result: CapacityResult) -> Markup:
     """Return total over maximum in a ring: what was found, and faintly what noise allows."""
     maximum = max(result.maximum, 1)
-    if result.unreliable:
-        total = f"≈{rounded(result.total, result.total_standard_error)}"
-        colour = "warn-edge"
-    else:
-        total = with_minus(short(result.total, result.maximum))
-        colour = "one"
+    total = with_minus(result.short_total)
+    colour = "warn-edge" if result.unreliable else "one"
     if result.components is not None:
         return fill_template(
             "bound.svg",

@@ -9,7 +9,7 @@ import numpy as np
 from ..._formatting import join_names, name_and_unit
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind
-from ...result import CapacityResult, errors_by_degree
+from ...result import MIN_WRITTEN_ERROR, CapacityResult
 from ._html import (
     Markup,
     describe_basis,
@@ -29,9 +29,6 @@ MAX_WRITTEN_ENTRY_LENGTH = 600
 MAX_ENTRIES_PER_GROUP = 300
 # Dictionaries within dictionaries that the provenance unfolds.
 MAX_UNFOLDED_LEVELS = 8
-# A smaller standard error, such as that of the constant, is not written: it would take more digits
-# than the column has.
-MIN_ERROR_IN_TABLE = 5e-5
 # A p-value below this is written "< 0.001".
 MIN_WRITTEN_P_VALUE = 0.001
 # Sums that differ by less look the same with two decimals.
@@ -43,7 +40,7 @@ PROVENANCE_NAMES = {"estimated": "date", "infocap": "infocap version"}
 def by_degree(result: CapacityResult) -> Markup:
     """Return the table of capacity by total degree and number of variables."""
     table = capacity_by_kind(result)
-    errors = errors_by_degree(result)
+    estimates = result.by_degree(errors=True)
     kinds = [kind for kind in KIND_NAMES if kind != "0" and table[kind].any()]
     if len(kinds) == 1:
         kinds = []  # The column would repeat the sum.
@@ -54,27 +51,32 @@ def by_degree(result: CapacityResult) -> Markup:
     rows = []
     for degree in np.flatnonzero(n_functions):
         capacities = table.loc[degree]
-        total = float(capacities.sum())
-        error = 0.0 if errors is None else float(errors[degree])
-        if total == 0 or error < MIN_ERROR_IN_TABLE:
-            total_text = fixed(total)
+        value = float(estimates["capacity"][degree])
+        error = float(np.nan_to_num(estimates["standard_error"][degree]))
+        largest = float(min(n_functions[degree], result.rank))
+        if error < MIN_WRITTEN_ERROR:
+            estimate = fixed(value)
         else:
-            total_text = with_error(total, error)
+            estimate = with_error(value, error, largest)
         counts = f"{n_nonzero[degree]} of {n_functions[degree]}"
         cells = [fixed(float(capacities[kind])) for kind in kinds]
-        rows.append(table_row(degree or "constant", counts, *cells, total_text))
+        sum_shown = fixed(float(capacities.sum()))
+        rows.append(table_row(degree or "constant", counts, *cells, sum_shown, estimate))
 
     sum_of_capacities = float(result.sums_by_degree().sum())
     counts = f"{n_nonzero.sum()} of {len(result.basis)}"
     cells = [fixed(float(table[kind].sum())) for kind in kinds]
-    footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
-    columns = ["degree", "not zero", *(KIND_NAMES[kind] for kind in kinds), "sum"]
+    sum_text = fixed(sum_of_capacities)
+    total_text = result.total_in_words
+    if not result.qualified_total:
+        total_text = with_error(result.total, result.total_standard_error)
+    footer = element("tfoot", table_row("all", counts, *cells, sum_text, total_text))
+    columns = ["degree", "not zero", *(KIND_NAMES[kind] for kind in kinds), "shown", "estimate"]
     parts = [_scrolling_table("Capacity by degree", columns, element("tbody", *rows), footer)]
     if abs(sum_of_capacities - result.total) >= ROUNDING_OF_SUMS:
-        total_text = result.qualified_total or fixed(result.total)
         note = (
-            f"The functions shown add up to {fixed(sum_of_capacities)}; the total, {total_text}, "
-            "also counts what is too small to show."
+            "Functions that are not significantly above zero are shown as 0. Their small "
+            "estimates, some of them negative, still enter the estimates and the total."
         )
         parts.append(element("p", note, class_="note"))
     return element("figure", element("h3", "Table by degree"), *parts)
@@ -109,7 +111,8 @@ def _function_row(result: CapacityResult, k: int) -> Markup:
     width = f"{100 * min(capacity, 1.0):.1f}%"
     rectangle = element("rect", width=width, height="100%")
     bar = element("svg", rectangle, class_="share", aria_hidden="true")
-    cells: list[object] = ["constant" if label == "1" else label, with_error(capacity, error), bar]
+    in_words = with_error(capacity, error, largest=1.0)
+    cells: list[object] = ["constant" if label == "1" else label, in_words, bar]
     if result.p_value is not None:
         p_value = float(result.p_value[k])
         if p_value < MIN_WRITTEN_P_VALUE:
@@ -135,14 +138,13 @@ def estimation(result: CapacityResult) -> dict[str, Any]:
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
     if result.components is not None:
-        facts["claim"] = result.claim(
-            result.qualified_total or with_error(result.total, result.total_standard_error)
-        )
+        facts["claim"] = result.claim(result.total_in_words)
     if result.noise_limited_total is not None:
-        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-        facts["what noise allows"] = limit
+        facts["what noise allows"] = result.noise_limit_in_words
     if result.basis.memory:
-        facts["memory capacity"] = f"{result.memory_capacity!r}, the sum over functions of degree 1"
+        facts["memory capacity"] = (
+            f"{result.memory_capacity_in_words}, the sum over functions of degree 1"
+        )
     if result.factors is not None and result.factors.n_factors is not None:
         facts["factors above the noise"] = result.factors.n_factors
     return facts
