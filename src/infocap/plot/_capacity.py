@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
 from .._formatting import name_and_unit, positive_or_bound
+from ..errors import ParameterError
 from ..result import CapacityResult
 from ..typing import Floats
 from ._style import (
@@ -43,6 +44,10 @@ CIRCLE_PADDING = 0.25
 MAX_LABEL_LENGTH = 44
 # Colours of the scale beside a matrix: more cannot be told apart, and make large files.
 N_SCALE_COLOURS = 64
+# From so many inputs on, numbers do not fit into the cells of their matrix.
+MAX_INPUTS_WITH_NUMBERS = 8
+# Cells above this share of the scale are light, and have black numbers.
+LIGHT_SHARE = 0.65
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # Width of a bar in degrees.
 DEGREE_BAR_WIDTH = 0.78
@@ -141,6 +146,53 @@ def capacity_matrix(
     return ax
 
 
+def input_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """Draw which inputs interact: capacities of the functions that contain both of two inputs.
+
+    On the diagonal are the functions of one input alone. Grey cells have no function in the basis.
+
+    Parameters
+    ----------
+    result
+        A result of two inputs or more.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
+    >>> basis = infocap.product_basis("legendre", n_inputs=3, max_degree=2)
+    >>> result = infocap.probe(lambda u: u[:, :2] * u[:, 1:], basis, 256, seed=1)
+    >>> ax = infocap.plot.input_matrix(result)
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['u1', 'u2', 'u3']
+    """
+    require_numbers(result)
+    if result.basis.n_inputs < 2:
+        raise ParameterError(
+            "one input interacts with no other; draw `capacity_bars(result)` instead."
+        )
+    capacities = result.input_matrix()
+    places = np.arange(len(capacities))
+    names = [name.replace("$", r"\$") for name in result.basis.names]
+    with axes_in_style(ax, aspect=0.8) as ax:
+        colours = mpl.colormaps["viridis"].with_extremes(bad=GREY)
+        scale_end = max(float(np.nanmax(capacities, initial=0.0)), MIN_AXIS_END)
+        image = ax.imshow(capacities, origin="lower", cmap=colours, vmin=0.0, vmax=scale_end)
+        ax.set_xticks(places, names)
+        ax.set_yticks(places, names)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        if len(places) <= MAX_INPUTS_WITH_NUMBERS:
+            for (row, column), value in np.ndenumerate(capacities):
+                if np.isfinite(value):
+                    colour = "white" if value < LIGHT_SHARE * scale_end else "black"
+                    text = positive_or_bound(value, 2) if value else "0"
+                    ax.text(column, row, text, ha="center", va="center", color=colour)
+        label = "capacity of functions of both inputs"
+        ax.figure.colorbar(image, ax=ax, label=label, pad=0.03, fraction=0.046)
+    return ax
+
+
 def index_names(result: CapacityResult) -> list[str]:
     """Return the labels of the axes of the matrix: what is counted, the input, its range."""
     labels = []
@@ -150,7 +202,8 @@ def index_names(result: CapacityResult) -> list[str]:
         if not unit:
             limits = ""
         elif np.isfinite([low, high]).all():
-            limits = f", {low:g} to {high:g} {unit}"
+            # A range and its unit stay on one line.
+            limits = ", " + f"{low:g} to {high:g} {unit}".replace(" ", "\N{NO-BREAK SPACE}")
         else:
             limits = f" ({unit})"
         # A phase has two functions of each degree, cosine and sine.

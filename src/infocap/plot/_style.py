@@ -46,6 +46,10 @@ COLOURS = (
 UNRELIABLE_COLOUR = COLOURS[5]
 # The constant function, which any device with an offset computes, has none of the colours.
 CONSTANT_COLOUR = "#8e979f"
+# The part of the colour map viridis that bars by degree take: its end is too light on white.
+RANGE_OF_DEGREE_COLOURS = (0.0, 0.9)
+# Fewer degrees take the dark colours alone.
+MIN_DEGREE_COLOURS = 3
 # Distance from the first and the last degree to the ends of their axis, in degrees.
 DEGREE_AXIS_MARGIN = 0.6
 # Cells of a matrix that are not in the basis.
@@ -64,10 +68,29 @@ STYLE: Any = dict(
 )
 
 
+# Journals refuse fonts of type 3, matplotlib's default, and text as curves cannot be edited. These
+# settings count when a figure is written, so they hold for a user's own `savefig`, too.
+FONT_SETTINGS = ("pdf.fonttype", "ps.fonttype", "svg.fonttype")
+
+
+def _as_left_by_the_user(name: str) -> bool:
+    """Return whether a setting of matplotlib still has its default value."""
+    return bool(mpl.rcParams[name] == mpl.rcParamsDefault[name])
+
+
+for _name in FONT_SETTINGS:
+    if _as_left_by_the_user(_name):
+        mpl.rcParams[_name] = STYLE[_name]
+
+
 @contextmanager
 def package_style() -> Iterator[None]:
-    """Make figures in the look of this package within the context."""
-    with mpl.rc_context(STYLE):
+    """Make figures in the look of this package within the context.
+
+    Settings that the user has changed in ``matplotlib.rcParams`` stay as they are.
+    """
+    style = {name: value for name, value in STYLE.items() if _as_left_by_the_user(name)}
+    with mpl.rc_context(style):
         yield
         interactive = mpl.is_interactive()
     # The first figure loads the backend of a notebook, which then switches pictures on. Leaving the
@@ -217,6 +240,17 @@ def stacked_bars(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: f
         ax.bar(table.index, heights, width, bottom=sums, color=colour, label=label, linewidth=0)
         sums = sums + heights
     return sums
+
+
+def degree_colours(max_degree: int) -> list[Any]:
+    """Return the colours of degrees 1 to the largest, from dark to light.
+
+    They keep their order for colour-blind readers and in print without colours.
+    """
+    n_colours = max(max_degree, MIN_DEGREE_COLOURS)
+    shades = np.linspace(*RANGE_OF_DEGREE_COLOURS, n_colours)
+    colours = mpl.colormaps["viridis"](shades)
+    return [tuple(colour) for colour in colours[:max_degree]]
 
 
 def degree_axis_length(n_degrees: int) -> float:

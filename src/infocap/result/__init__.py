@@ -7,10 +7,10 @@ from ._recorded_law import RecordedLaw
 
 # isort: split
 # Names for other rooms of infocap, which are no part of the public interface.
-from ._capacity_result import MIN_WRITTEN_ERROR as MIN_WRITTEN_ERROR
 from ._capacity_result import per_term as per_term
 from ._files import READABLE_SUFFIXES as READABLE_SUFFIXES
 from ._files import saved_metadata as saved_metadata
+from ._latex import MIN_WRITTEN_ERROR as MIN_WRITTEN_ERROR
 from ._target import Capacity as Capacity
 from ._target import errors_by_degree as errors_by_degree
 from ._target import sum_over as sum_over

@@ -25,6 +25,8 @@ from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Components
 from ..typing import ArrayLike, Booleans, Floats, Integers, Target
 from ._analyses import Drift, Factors, Growth
+from ._by_input import by_input, input_matrix
+from ._latex import MIN_WRITTEN_ERROR, table, to_latex
 from ._recorded_law import RecordedLaw
 from ._target import Capacity, bias_corrected, expand, sum_over
 
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
 # The empirical capacity of the constant, where a readout is constant, is 1 up to this rounding.
 ROUNDING_OF_CONSTANT = 1e-9
-# A smaller standard error of a degree, such as that of the constant, is not written.
-MIN_WRITTEN_ERROR = 5e-5
 # Names of functions that are listed one by one in a label.
 MAX_NAMES_IN_LABEL = 3
 
@@ -508,6 +508,55 @@ class CapacityResult:
         table = np.zeros((n_degrees, 3))
         np.add.at(table, (self.basis.degrees, column), self._summed_capacity)
         return pd.DataFrame(table, degrees, ["1", "2", ">2"])
+
+    def by_input(self) -> pd.DataFrame:
+        """Return one row per input: the sum over all functions that contain it, and its error.
+
+        A function of two inputs counts for both. The column `alone` is the sum over functions of
+        this input only, `functions` the number of functions. The sums are of unbiased capacities.
+        """
+        return by_input(self)
+
+    def input_matrix(self) -> Floats:
+        """Return which inputs interact, (inputs, inputs).
+
+        Entry [i, j] is the capacity of all functions that contain both inputs, and [i, i] that of
+        the functions of input i alone. It is NaN where the basis has no such function.
+        """
+        return input_matrix(self)
+
+    def table(self, errors: bool = False) -> pd.DataFrame:
+        """Return the functions above zero, the largest capacity first: degree and capacity.
+
+        Parameters
+        ----------
+        errors
+            Whether to give standard errors and p-values, too; NaN where the method has none.
+        """
+        return table(self, errors)
+
+    def to_latex(self, rows: str = "degree", errors: bool = True) -> str:
+        """Return a table for a paper, with the total in its last row.
+
+        Parameters
+        ----------
+        rows
+            ``"degree"``, the estimates of ``by_degree(errors=True)``, or ``"function"``, the 20
+            strongest functions.
+        errors
+            Whether to give standard errors.
+
+        Examples
+        --------
+        >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+        >>> result = infocap.probe(lambda u: u, basis, 64, seed=1)
+        >>> print(result.to_latex(errors=False))  # doctest: +ELLIPSIS
+        % needs ...
+        Total (of at most 2) & $2.000$ ...
+        """
+        if self.nothing_to_show:
+            raise DataError(self.nothing_to_show)
+        return to_latex(self, rows, errors)
 
     def sums_by_degree(self) -> Floats:
         """Return the capacity of each degree from 0 on, the sums of the rows of `by_degree`."""
