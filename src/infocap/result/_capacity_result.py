@@ -687,7 +687,7 @@ class CapacityResult:
 
     @property
     def memory_capacity_of_past(self) -> Capacity:
-        """The memory capacity of delays from 1 on, as Jaeger (2001) defines it."""
+        """The memory capacity of delays from 1 on, as Jaeger (2002) defines it."""
         return sum_over(self, self._is_linear & (self.delayed_basis.largest_delays > 0))
 
     @property

@@ -1,6 +1,7 @@
-"""What users call: estimate, probe, sweep, explore, convergence, compare, calibrate, diagnose."""
+"""What users call: estimate, probe, sweep, explore, compare, calibrate, diagnose, cite, ..."""
 
 from ._calibrate import Calibration, Minimum, calibrate
+from ._cite import Citation, cite
 from ._compare import Comparison, compare
 from ._convergence import Convergence, convergence
 from ._diagnose import Diagnosis, diagnose
@@ -17,6 +18,7 @@ from ._repair import repair as repair
 
 __all__ = [
     "Calibration",
+    "Citation",
     "Comparison",
     "Convergence",
     "Diagnosis",
@@ -25,6 +27,7 @@ __all__ = [
     "Round",
     "Sweep",
     "calibrate",
+    "cite",
     "compare",
     "convergence",
     "diagnose",
