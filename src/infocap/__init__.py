@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         estimate,
         explore,
         probe,
+        rank_channels,
         sweep,
     )
 
@@ -43,8 +44,8 @@ __all__ = [
     "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis",
     "calibrate", "cite", "compare", "convergence", "delayed_basis", "diagnose", "diagnostics",
     "dimension", "draw", "draw_weighted", "errors", "estimate", "estimators", "explore",
-    "find_steps", "fold_trace", "inputs", "lab", "load_result", "photonics", "plot", "probe", "product_basis",
-    "read", "report", "sweep", "systems", "tasks", "theory",
+    "find_steps", "fold_trace", "inputs", "lab", "load_result", "photonics", "plot", "probe",
+    "product_basis", "rank_channels", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 # The modules of which a user may write `infocap.basis` after `import infocap`.
@@ -62,7 +63,7 @@ _ORIGINS = {
     "result": ("CapacityResult", "load_result"),
     "workflow": (
         "calibrate", "cite", "compare", "convergence", "diagnose", "estimate", "explore", "probe",
-        "sweep",
+        "rank_channels", "sweep",
     ),
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """What users call: estimate, probe, sweep, explore, compare, calibrate, diagnose, cite, ..."""
 
 from ._calibrate import Calibration, Minimum, calibrate
+from ._channels import ChannelRanking, rank_channels
 from ._cite import Citation, cite
 from ._compare import Comparison, compare
 from ._convergence import Convergence, convergence
@@ -18,6 +19,7 @@ from ._repair import repair as repair
 
 __all__ = [
     "Calibration",
+    "ChannelRanking",
     "Citation",
     "Comparison",
     "Convergence",
@@ -34,5 +36,6 @@ __all__ = [
     "estimate",
     "explore",
     "probe",
+    "rank_channels",
     "sweep",
 ]  # fmt: skip
