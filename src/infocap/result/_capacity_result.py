@@ -892,6 +892,12 @@ class CapacityResult:
             A number within [0, 1] with an attribute `standard_error`, which is None where the
             method has none.
         """
+        self._refuse_without_coordinates()
+        coefficients, power = expand(target, self.basis)
+        return self.capacity_of_coefficients(coefficients / np.sqrt(power))
+
+    def _refuse_without_coordinates(self) -> None:
+        """Refuse sums of functions where the result does not hold what they need."""
         if self.recorded_law is not None:
             raise ParameterError(
                 "capacities of other functions are for the declared law of the inputs; under the "
@@ -902,8 +908,17 @@ class CapacityResult:
                 "this result does not hold the coordinates of its functions (a CSV file or a very "
                 "large basis); save to NetCDF, or estimate with fewer functions."
             )
-        coefficients, power = expand(target, self.basis)
-        coefficients = coefficients / np.sqrt(power)
+
+    def capacity_of_coefficients(self, coefficients: Floats) -> Capacity:
+        """Return the capacity for a sum of functions of the basis, with its bias removed.
+
+        Parameters
+        ----------
+        coefficients
+            The coefficient of each function, (terms,). Where their squares add up to less than 1,
+            the rest lies outside the basis and counts as not computed.
+        """
+        self._refuse_without_coordinates()
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             of_all_rows, of_first_half, of_second_half = (
                 float(np.sum((coordinates @ coefficients) ** 2)) for coordinates in self.coordinates

@@ -272,7 +272,7 @@ def compare(
     results = [load_result(file) for file in files]
     with warnings_in_checks():
         comparison = compare_results(
-            *results, names=names or _names_of(files), different_drives=different_drives
+            *results, names=names or names_of(files), different_drives=different_drives
         )
     if output is not None:
         with write_whole(output) as new_file:
@@ -284,7 +284,7 @@ def compare(
         exit_with_warnings()
 
 
-def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
+def names_of(files: Sequence[Path]) -> tuple[str, ...]:
     """Return names of devices: those of the files, with folders where these tell them apart."""
     stems = tuple(file.stem for file in files)
     if len(set(stems)) == len(files):
