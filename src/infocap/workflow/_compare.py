@@ -24,7 +24,7 @@ from .._validation import answers_unknown_parameters, require_boolean
 from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels import benjamini_hochberg, jackknife_error_of_groups
-from ..result import CapacityResult
+from ..result import MIN_WRITTEN_ERROR, CapacityResult
 from ..typing import Booleans, Floats
 
 if TYPE_CHECKING:
@@ -233,9 +233,10 @@ class Comparison:
                     elif np.isnan(row.capacity):
                         capacities.append("not asked")
                     else:
-                        capacities.append(
-                            with_error(row.capacity, row.standard_error, digits=digits)
-                        )
+                        error = row.standard_error
+                        if error < MIN_WRITTEN_ERROR:
+                            error = 0.0  # as that of the constant, which is rounding
+                        capacities.append(with_error(row.capacity, error, digits=digits))
                 for result, (_, row) in zip(
                     self.results[1:], devices.iloc[1:].iterrows(), strict=True
                 ):
@@ -649,7 +650,8 @@ def _difference(row: pd.Series, digits: int) -> str:
     """Write a difference ± its error, and a star where its 95 % interval leaves out zero."""
     if np.isnan(row.difference):
         return ""
-    text = with_error(row.difference, row.difference_standard_error, digits=digits)
+    error = row.difference_standard_error
+    text = with_error(row.difference, 0.0 if error < MIN_WRITTEN_ERROR else error, digits=digits)
     sign = "" if text.startswith("-") else "+"
     leaves_out_zero = row.difference_low > 0 or row.difference_high < 0
     is_real = leaves_out_zero and abs(row.difference) > SMALLEST_DIFFERENCE

@@ -525,8 +525,14 @@ def _adapt_svg(svg: str, name: str) -> Markup:
     inner = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")]
     inner = inner.replace("xlink:href", "href")
     inner = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inner)
-    inner = re.sub(r"(\.\d\d)\d+", r"\1", inner)
+    # Numbers outside the tags are text, and keep their digits.
+    inner = re.sub(r"<[^>]*>", _with_short_coordinates, inner)
     return Markup(re.sub(r'style="([^"]*)"', _style_as_attributes, inner))
+
+
+def _with_short_coordinates(tag: re.Match[str]) -> str:
+    """Return a tag whose numbers have at most two decimals."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", tag[0])
 
 
 def _style_as_attributes(style: re.Match[str]) -> str:

@@ -85,13 +85,18 @@ def fixed(value: float, decimals: int = 2) -> str:
     return with_minus(f"{value:.{decimals}f}")
 
 
-def with_error(value: float, error: float | None, largest: float = float("inf")) -> str:
+def with_error(
+    value: float,
+    error: float | None,
+    largest: float = float("inf"),
+    digits: int | None = None,
+) -> str:
     """Return value ± standard error, to the digits that the error allows, without line breaks.
 
     >>> with_error(20.0104, 0.1293), with_error(1.0, 0.0)
     ('20.01\\xa0±\\xa00.13', '1.000')
     """
-    text = _formatting.with_error(value, error, largest)
+    text = _formatting.with_error(value, error, largest, digits)
     return with_minus(text).replace(" ", "\N{NO-BREAK SPACE}")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import join_names, name_and_unit
+from ..._formatting import digits_of_column, join_names, name_and_unit
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind
 from ...result import MIN_WRITTEN_ERROR, CapacityResult
@@ -48,6 +48,7 @@ def by_degree(result: CapacityResult) -> Markup:
     n_functions = np.bincount(degrees, minlength=len(table))
     n_nonzero = np.bincount(degrees, result.capacity > 0, minlength=len(table)).astype(int)
 
+    digits = digits_of_column(estimates["standard_error"])
     rows = []
     for degree in np.flatnonzero(n_functions):
         capacities = table.loc[degree]
@@ -57,7 +58,7 @@ def by_degree(result: CapacityResult) -> Markup:
         if error < MIN_WRITTEN_ERROR:
             estimate = fixed(value)
         else:
-            estimate = with_error(value, error, largest)
+            estimate = with_error(value, error, largest, digits)
         counts = f"{n_nonzero[degree]} of {n_functions[degree]}"
         cells = [fixed(float(capacities[kind])) for kind in kinds]
         sum_shown = fixed(float(capacities.sum()))
