@@ -927,7 +927,7 @@ UNCLEAR = {
     "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3.*callable"),
     "weighted draw": (
         lambda u, x, basis: infocap.draw_weighted(basis, 64),
-        "a sequence has no weights",
+        "cannot be drawn with weights",
     ),
     "weighted probe": (
         lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True),

@@ -210,7 +210,8 @@ def index_names(result: CapacityResult) -> list[str]:
         counted = "degree" if family.count(1) == 2 else "number of function"
         input_name = name or f"u{number}".translate(SUBSCRIPTS)
         label = f"{counted} in {input_name}{limits}".replace("$", r"\$")
-        labels.append(textwrap.fill(label, MAX_LABEL_LENGTH))
+        filled = textwrap.fill(label, MAX_LABEL_LENGTH)
+        labels.append(filled.replace("\N{NO-BREAK SPACE}", " "))
     return labels
 
 

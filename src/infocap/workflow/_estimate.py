@@ -154,7 +154,7 @@ def estimate(
     if isinstance(u, Recording):
         if x is not None:
             raise ParameterError(
-                "a Recording holds its readouts; give the basis by name, "
+                "a Recording holds its readouts already; pass the basis as a keyword, "
                 "estimate(recording, basis=basis)."
             )
         recording = u if steps is None else fold_recording(u, steps)

@@ -529,11 +529,11 @@ def _same_functions(evidence: Evidence) -> DataError:
     hold = hold_of_rows(evidence.samples.u)
     if hold is None:
         return DataError(
-            "some functions found are the same on these samples; draw another sequence, or a "
-            "longer one."
+            "some functions that were found have the same values at all steps of this input, so "
+            "they cannot be told apart; draw another input sequence, or a longer one."
         )
     return DataError(
-        f"the input is held for {hold.rows_per_step} rows, so that delays cannot be told apart; "
+        f"the input stays constant for {hold.rows_per_step} rows, so delays cannot be told apart; "
         f"give one row for each input, or `rows_per_step={hold.rows_per_step}`, which makes "
         f"{hold.rows_per_step} virtual nodes of each channel."
     )
