@@ -36,6 +36,11 @@ class PredictedScore:
         outside counts as not computed, so the score may be larger by as much.
     task
         The name of the task.
+
+    Examples
+    --------
+    >>> PredictedScore(score=0.705, standard_error=0.003, explained=0.983, task="NARMA10")
+    NARMA10: predicted R² 0.705 ± 0.003 (NRMSE 0.543); the basis holds 98 % of the target
     """
 
     score: float
