@@ -75,12 +75,20 @@ FONT_SETTINGS = ("pdf.fonttype", "ps.fonttype", "svg.fonttype")
 
 def _as_left_by_the_user(name: str) -> bool:
     """Return whether a setting of matplotlib still has its default value."""
-    return bool(mpl.rcParams[name] == mpl.rcParamsDefault[name])
+    settings: Any = mpl.rcParams
+    defaults: Any = mpl.rcParamsDefault
+    return bool(settings[name] == defaults[name])
 
 
-for _name in FONT_SETTINGS:
-    if _as_left_by_the_user(_name):
-        mpl.rcParams[_name] = STYLE[_name]
+def _set_fonts() -> None:
+    """Set the kinds of fonts in files, but for those that the user has chosen already."""
+    settings: Any = mpl.rcParams
+    for name in FONT_SETTINGS:
+        if _as_left_by_the_user(name):
+            settings[name] = STYLE[name]
+
+
+_set_fonts()
 
 
 @contextmanager

@@ -38,7 +38,8 @@ def choose_basis(
 
     The sentences are about the plan, the inputs and the degree. The settings are those of
     `product_basis`. What they leave open is taken from the plan of the run. Without a plan, inputs
-    are uniform on [-1, 1], and the degree is the highest that leaves four samples for each function.
+    are uniform on [-1, 1], and the degree is the highest that leaves four samples for each
+    function.
     """
     n_samples, n_inputs = shape
     if plan is not None:

@@ -12,18 +12,11 @@ from typing import Any
 from .._formatting import CANNOT_BE_TOLD, counted, decimals, with_error
 from .._version import __version__
 from ..errors import ParameterError
+from ..estimators import DEFAULT_METHOD, METHODS
 from ..result import CapacityResult
 
 PAPER = "ramachandran2026ipc"
 SOFTWARE = "infocap"
-FALSE_DISCOVERIES = "benjamini1995controlling"
-# What a method refers to besides the paper and the software.
-REFERENCES_OF_METHODS = {
-    "control-variate": (FALSE_DISCOVERIES,),
-    "recorded-law": (FALSE_DISCOVERIES,),
-    "surrogate": ("kubota2021unifying",),
-    "chi2": ("dambre2012information",),
-}
 # What a design of the inputs refers to. SciPy scrambles Sobol points as Matoušek describes.
 REFERENCES_OF_DESIGNS = {
     "sobol": ("sobol1967distribution", "matousek1998discrepancy"),
@@ -109,7 +102,9 @@ def _entries() -> dict[str, str]:
 def _sentences(result: CapacityResult) -> list[str]:
     """Return the sentences of the methods paragraph."""
     basis = result.basis
-    references = ", ".join(REFERENCES_OF_METHODS.get(result.method, ()))
+    # That of the recorded law is not in the table, and is told from zero in the same way.
+    name = DEFAULT_METHOD if result.law == "recorded" else result.method
+    references = ", ".join(METHODS[name].cites) if name in METHODS else ""
     refers_to = f" [{references}]" if references else ""
     delays = f" with delays up to {basis.memory}" if basis.memory else ""
     sentences = [

@@ -219,8 +219,8 @@ def show(files: InputFiles, top: int, latex: str | None, output: ShowOutput) -> 
         return
     if output.files or latex is not None:
         raise ParameterError(
-            f"{files} is a recording and no result; `infocap estimate {files}` makes a result, which "
-            "can be drawn and written."
+            f"{files} is a recording and no result; `infocap estimate {files}` makes a result, "
+            "which can be drawn and written."
         )
     recording = files.read()
     output.tell(describe(recording), recording.checks)
