@@ -50,9 +50,7 @@ def test_every_kind_of_result_makes_a_well_formed_page(kind):
     assert ("How well readouts agree with inputs" in said) == (kind == "a slip")
     assert "Capacity by degree" in said
     assert ("gives no error bars" in said) == (result.total_standard_error is None)
-    assert ("(95 %)" in said) == (
-        result.total_standard_error is not None and not result.unreliable
-    )
+    assert ("(95 %)" in said) == (result.total_standard_error is not None and not result.unreliable)
     assert ("p-value" in said) == (result.p_value is not None)
     assert "Where the numbers come from" in said
     assert result.method in said

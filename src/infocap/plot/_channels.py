@@ -9,6 +9,8 @@ from ._style import COLOURS, COMPARISON_COLOUR, axes_in_style
 
 # The share that the picture marks.
 MARKED_SHARE = 0.95
+# Distance in points from the line to its label.
+LABEL_DISTANCE = 4.0
 
 
 def channels(ranking: ChannelRanking, ax: Axes | None = None) -> Axes:
@@ -40,10 +42,17 @@ def channels(ranking: ChannelRanking, ax: Axes | None = None) -> Axes:
             numbers, share - error, share + error, color=COLOURS[0], alpha=0.25, linewidth=0
         )
         ax.plot(numbers, share, "o-", color=COLOURS[0], markersize=2.5)
-        label = f"{n_kept} channels keep {100 * MARKED_SHARE:.0f} %"
-        ax.axvline(n_kept, color=COMPARISON_COLOUR, linestyle="--", label=label)
+        ax.axvline(n_kept, color=COMPARISON_COLOUR, linestyle="--")
+        is_on_the_right = n_kept > len(numbers) / 2
+        ax.annotate(
+            f"{n_kept} channels keep {100 * MARKED_SHARE:.0f} %",
+            (n_kept, 0),
+            (-LABEL_DISTANCE if is_on_the_right else LABEL_DISTANCE, LABEL_DISTANCE),
+            textcoords="offset points",
+            ha="right" if is_on_the_right else "left",
+            va="bottom",
+        )
         ax.set(xlabel="number of channels, in the best order", ylabel="share of the capacity (%)")
         ax.set_ylim(0, max(105.0, float((share + error).max())))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.legend(loc="lower right")
     return ax

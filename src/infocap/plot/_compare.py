@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -13,17 +14,22 @@ from ..workflow import compare as compare_results
 from ._style import (
     COLOURS,
     DOUBLE_MM,
+    MM_PER_INCH,
+    POINTS_PER_INCH,
+    STYLE,
     axes_in_style,
     degree_axis,
     draw_errors,
     figure_width_mm,
     require_numbers,
+    size_in_points,
 )
 
 # Longer lines of the legend are broken: they would leave no room for the bars beside them.
 MAX_LEGEND_LINE_LENGTH = 48
-# A narrower figure has its legend below the axes, because beside them no room is left for bars.
-MIN_WIDTH_WITH_LEGEND_BESIDE_MM = 120.0
+# A figure, or given axes, of fewer font sizes across has its legend below, because beside the axes
+# no room would be left for bars: two columns of a journal are 74 across, one column is 36.
+MIN_WIDTH_WITH_LEGEND_BESIDE = 55.0
 # Where the legend below begins, in heights of the axes: under the numbers and the label.
 LEGEND_BELOW_AXES = -0.2
 # Share of the distance between two degrees that the bars of all devices take.
@@ -37,8 +43,8 @@ THIN_ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.7, "ca
 def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw capacity by total degree in groups of bars ± one standard error, with totals.
 
-    The legend with the totals is below the axes of a figure of one column, or of given axes, and
-    beside those of a wider one.
+    The legend with the totals is below narrow axes, such as those of a figure of one column, and
+    beside wider ones.
 
     Parameters
     ----------
@@ -67,8 +73,7 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
     digits = digits_of_column(comparison.totals().standard_error)
     n_devices = len(comparison.names)
     width = GROUP_WIDTH / n_devices
-    width_mm = figure_width_mm(DOUBLE_MM)
-    is_narrow = ax is None and width_mm < MIN_WIDTH_WITH_LEGEND_BESIDE_MM
+    is_narrow = _is_narrow(ax)
     with axes_in_style(ax, aspect=0.8 if is_narrow else 0.4, width_mm=DOUBLE_MM) as ax:
         for number, name in enumerate(comparison.names):
             result = comparison.results[number]
@@ -101,3 +106,12 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
             **(below if is_narrow else beside),
         )
     return ax
+
+
+def _is_narrow(ax: Axes | None) -> bool:
+    """Return whether a new figure, or the given axes, are too narrow for a legend beside them."""
+    if ax is None:
+        width = figure_width_mm(DOUBLE_MM) / MM_PER_INCH * POINTS_PER_INCH
+        return bool(width / STYLE["font.size"] < MIN_WIDTH_WITH_LEGEND_BESIDE)
+    width, _ = size_in_points(ax)
+    return bool(width / mpl.rcParams["font.size"] < MIN_WIDTH_WITH_LEGEND_BESIDE)

@@ -46,8 +46,9 @@ COLOURS = (
 UNRELIABLE_COLOUR = COLOURS[5]
 # The constant function, which any device with an offset computes, has none of the colours.
 CONSTANT_COLOUR = "#8e979f"
-# The part of the colour map viridis that bars by degree take: its end is too light on white.
-RANGE_OF_DEGREE_COLOURS = (0.0, 0.9)
+# The part of the colour map viridis that bars by degree take: its ends are too dark on a dark page
+# and too light on white.
+RANGE_OF_DEGREE_COLOURS = (0.2, 0.9)
 # Fewer degrees take the dark colours alone.
 MIN_DEGREE_COLOURS = 3
 # Distance from the first and the last degree to the ends of their axis, in degrees.

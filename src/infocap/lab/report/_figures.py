@@ -337,7 +337,7 @@ def delays(result: CapacityResult) -> Markup:
             capacity_of_input = f"{fixed(capacities.sum())} of "
         caption = (
             f"Capacity {capacity_of_input}{result.memory_capacity!r} of degree 1 in all; "
-            "bands are two standard errors."
+            "bands are one standard error."
         )
         if result.law == "recorded":
             caption += " The dotted line is R² of each delayed input itself."
@@ -347,7 +347,7 @@ def delays(result: CapacityResult) -> Markup:
     if result.law == "recorded":
         caption = (
             "What each delay adds to all functions of later inputs, stacked by degree, powers of "
-            "the present input up to degree 10 among them; bars are two standard errors."
+            "the present input up to degree 10 among them; bars are one standard error."
         )
     figures.append(_figure("Capacity by delay", caption, capacity_by_delay, result))
     return join(figures)

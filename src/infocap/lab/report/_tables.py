@@ -33,6 +33,8 @@ MAX_UNFOLDED_LEVELS = 8
 MIN_WRITTEN_P_VALUE = 0.001
 # Sums that differ by less look the same with two decimals.
 ROUNDING_OF_SUMS = 5e-3
+# Kinds of functions whose columns fit into half of the page.
+MAX_KINDS_BESIDE_A_PICTURE = 2
 TIMESTAMP = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
 PROVENANCE_NAMES = {"estimated": "date", "infocap": "infocap version"}
 
@@ -80,7 +82,9 @@ def by_degree(result: CapacityResult) -> Markup:
             "estimates, some of them negative, still enter the estimates and the total."
         )
         parts.append(element("p", note, class_="note"))
-    return element("figure", element("h3", "Table by degree"), *parts)
+    # A table of many kinds does not fit beside a picture.
+    class_ = "wide" if len(kinds) > MAX_KINDS_BESIDE_A_PICTURE else None
+    return element("figure", element("h3", "Table by degree"), *parts, class_=class_)
 
 
 def functions(result: CapacityResult) -> Markup:
