@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._formatting import counted, join_names, percent
+from .._formatting import counted, join_names, percent, with_error
 from .._validation import answers_unknown_parameters, require_probability
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
@@ -117,7 +117,7 @@ class ChannelRanking:
         ]
         for number, row in self.to_dataframe().head(MAX_CHANNELS_SHOWN).iterrows():
             kept_so_far = f"{100 * row.share:5.1f} ± {100 * row.share_standard_error:.1f} %"
-            lost = f"{row.loss:.3f} ± {row.loss_standard_error:.3f}"
+            lost = with_error(row.loss, row.loss_standard_error, digits=3)
             lines.append(f"  {number:>8}  {row.channel:<14}  {kept_so_far:<18}  {lost}")
         n_hidden = len(self.names) - MAX_CHANNELS_SHOWN
         if n_hidden > 0:

@@ -139,7 +139,8 @@ class Exploration:
         lines = [
             f"Exploration: {n_found} of {last_round.tested} functions found",
             f"  largest delay of each degree {self.windows}, tested up to {last_round.windows}",
-            f"  total with those too small to be found one by one {total}",
+            f"  with functions too small to be found one by one {total}; the total below counts "
+            "those that were found",
         ]
         when = "before" if result.law == "declared" else "after"
         for number, round_ in enumerate(self.rounds, 1):
