@@ -931,7 +931,7 @@ UNCLEAR = {
     ),
     "weighted probe": (
         lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True),
-        "no weights",
+        "cannot be drawn with weights",
     ),
     "short exploration": (
         lambda u, x, basis: infocap.explore(u[0], x[0]),

@@ -271,7 +271,8 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     degrees = table.columns.to_list()
     table = table.rename(columns="degree {}".format)
     with axes_in_style(ax) as ax:
-        colours = degree_colours(result.basis.max_degree)
+        # Under the recorded law powers of the present input may have higher degrees than the basis.
+        colours = degree_colours(max(degrees, default=1))
         colours_of_columns = [colours[degree - 1] for degree in degrees]
         sums = stacked_bars(ax, table, colours_of_columns, 1.0)
         if result.law == "recorded":

@@ -28,7 +28,7 @@ from ._analyses import Drift, Factors, Growth
 from ._by_input import by_input, input_matrix
 from ._latex import MIN_WRITTEN_ERROR, table, to_latex
 from ._recorded_law import RecordedLaw
-from ._target import Capacity, bias_corrected, expand, sum_over
+from ._target import Capacity, bias_corrected, expand, sum_over, sums_over_degrees
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -416,8 +416,8 @@ class CapacityResult:
         These are sums of unbiased capacities as in ``by_degree(errors=True)``; those of all degrees
         add up to the total.
         """
-        table = self.by_degree(errors=True)
-        errors = table["standard_error"].to_numpy()
+        sums = sums_over_degrees(self)
+        errors = np.array([one.standard_error for one in sums], dtype=float)
         digits = digits_of_column(errors)
         sizes = np.bincount(self.basis.degrees)
         in_words = {}
@@ -426,8 +426,7 @@ class CapacityResult:
                 # The constant has an error of rounding alone, which is not written.
                 error = float(errors[degree]) if errors[degree] >= MIN_WRITTEN_ERROR else None
                 largest = float(min(sizes[degree], self.rank))
-                value = float(table["capacity"][degree])
-                in_words[degree] = with_error(value, error, largest, digits)
+                in_words[degree] = with_error(float(sums[degree]), error, largest, digits)
         return in_words
 
     def interval(self, level: float = 0.95) -> Floats:
@@ -495,7 +494,7 @@ class CapacityResult:
         n_degrees = self.basis.max_degree + 1
         degrees = pd.RangeIndex(n_degrees, name="degree")
         if errors:
-            sums = [sum_over(self, self.basis.degrees == degree) for degree in range(n_degrees)]
+            sums = sums_over_degrees(self)
             columns = {
                 "capacity": [float(capacity) for capacity in sums],
                 "standard_error": [capacity.standard_error for capacity in sums],

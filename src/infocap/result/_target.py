@@ -123,12 +123,18 @@ def _from_degree_errors(result: "CapacityResult", chosen: Booleans | Integers) -
     return float(np.sqrt(np.sum(shares[:n_degrees] * known**2)))
 
 
+def sums_over_degrees(result: "CapacityResult") -> list[Capacity]:
+    """Return the sum of the unbiased capacities of each degree from 0 on."""
+    degrees = result.basis.degrees
+    return [sum_over(result, degrees == degree) for degree in range(result.basis.max_degree + 1)]
+
+
 def errors_by_degree(result: "CapacityResult") -> Floats | None:
     """Return the standard error of the sum of each degree; None where the method gives none."""
     if result.standard_error is None:
         return None
-    errors: Floats = result.by_degree(errors=True)["standard_error"].to_numpy()
-    return errors
+    # An error of None becomes NaN.
+    return np.array([one.standard_error for one in sums_over_degrees(result)], dtype=float)
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
