@@ -167,7 +167,7 @@ def draw_weighted(
     require_type("basis", basis, ProductBasis, "product_basis(...)")
     if basis.of_sequences:
         raise ParameterError(
-            "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
+            "inputs of a sequence cannot be drawn with weights; use draw(basis, n_samples)."
         )
     share = require_share(share)
     points = _points(basis, n_samples, design=design, seed=seed, blocks=blocks)

@@ -453,7 +453,7 @@ def test_held_inputs_are_dependent_inputs():
     u = np.repeat(np.random.default_rng(1).uniform(-1, 1, 400), 4)
     x = echo_state(u, 1)
     result = infocap.estimate(u, x, BASIS, law="recorded", washout=50)
-    assert "the input is held for 4 rows" in " ".join(result.notes)
+    assert "the input stays constant for 4 rows" in " ".join(result.notes)
     assert not result.unreliable
     declared = infocap.estimate(u, x, BASIS, washout=50)
     assert "rows_per_step=4" in declared.no_numbers

@@ -209,7 +209,7 @@ def test_one_readout_in_one_dimension_is_a_trace_that_was_not_folded(tmp_path):
 def test_commands_say_that_a_trace_was_not_folded_by_their_own_options(folder):
     ran, said = run("diagnose", folder / "run.csv", "--max-delay", "1:4", "--strict")
     assert ran.exit_code == 1
-    assert "the input is held for 8 rows" in said
+    assert "the input stays constant for 8 rows" in said
     assert "Pass --rows-per-step 8 and --offset 3, which makes 8 virtual nodes" in said
     ran, said = run("estimate", folder / "run.csv", "--max-delay", "1:4", "--rows-per-step", 8)
     assert isinstance(ran.exception, DataError)

@@ -206,8 +206,8 @@ def _converged_recurrence(function: Density, edges: list[float], count: int) -> 
             return coefficients
     raise DataError(
         f"the density's recurrence coefficients still change by {change:.1e} at {NODE_COUNTS[-1]} "
-        "nodes per piece; name its kinks and jumps in breakpoints=, give a support closer to "
-        "where it lives, or lower max_degree."
+        "nodes per piece; name its kinks and jumps in breakpoints=, give a narrower "
+        "support=, outside which it is almost zero, or lower max_degree."
     )
 
 

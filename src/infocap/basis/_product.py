@@ -362,6 +362,26 @@ class ProductBasis:
             return self
         return type(self)(self.families, self.indices[rows], *self._further_arguments)
 
+    def joined(self, other: ProductBasis) -> Self:
+        """Return the basis of all functions of this one and of another, each once, by degree.
+
+        Parameters
+        ----------
+        other
+            A basis of the same kind and the same inputs.
+        """
+        is_new = other.positions_in(self) < 0
+        if not is_new.any():
+            return self
+        width = max(self.indices.shape[1], other.indices.shape[1])
+        rows = np.zeros((len(self) + np.count_nonzero(is_new), width), dtype=self.indices.dtype)
+        # Functions of delayed inputs with fewer factors than others end with zeros.
+        rows[: len(self), : self.indices.shape[1]] = self.indices
+        rows[len(self) :, : other.indices.shape[1]] = other.indices[is_new]
+        degrees = np.concatenate([self.degrees, other.degrees[is_new]])
+        in_order = rows[np.argsort(degrees, kind="stable")]
+        return type(self)(self.families, in_order, *self._further_arguments)
+
     def extended(self, max_functions: int) -> ProductBasis:
         """Return this basis and further functions of lowest degree.
 

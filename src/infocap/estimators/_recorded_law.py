@@ -312,7 +312,6 @@ def _law_of(measurement: _Measurement, inputs: _Inputs) -> RecordedLaw:
         pivots=dictionary.pivots,
         plain=plain,
         plain_error=plain_error,
-        degree_error=_errors_by_degree(measurement),
         delay_capacity=delays.capacity,
         delay_error=delays.error,
         beyond_present=delays.beyond_present,
@@ -320,16 +319,6 @@ def _law_of(measurement: _Measurement, inputs: _Inputs) -> RecordedLaw:
         correlation_time=inputs.correlation_time,
         correlations=inputs.correlations[: dictionary.asked.memory + 1],
     )
-
-
-def _errors_by_degree(measurement: _Measurement) -> Floats:
-    """Return the standard error of the sum of each degree, (degrees,)."""
-    dictionary = measurement.dictionary
-    degrees = dictionary.union.degrees[dictionary.kept_asked]
-    errors = []
-    for degree in range(dictionary.asked.max_degree + 1):
-        errors.append(measurement.capacities.sum_of(degrees == degree)[1])
-    return measurement.widening * np.array(errors)
 
 
 def _plain_capacities(measurement: _Measurement) -> tuple[Floats, Floats]:

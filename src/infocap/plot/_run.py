@@ -20,6 +20,7 @@ from ._style import (
     DOUBLE_MM,
     UNRELIABLE_COLOUR,
     axes_in_style,
+    require_numbers,
     unreliable_total,
 )
 
@@ -61,6 +62,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel()
     'number of samples N'
     """
+    require_numbers(result)
     curve = result.growth
     if curve is None:
         raise ParameterError(
@@ -73,6 +75,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         if curve.standard_error is not None and not result.unreliable:
             # An error that is None becomes NaN.
             errors = np.array(curve.standard_error, dtype=float)
+            # Totals that cannot be told have no point.
+            totals = np.where(errors > result.rank, np.nan, totals)
             _draw_interval(ax, n_samples, totals, HALF_WIDTH_95 * errors)
         label = "total capacity"
         fill = COLOURS[0]
@@ -101,7 +105,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_xticks(n_samples, [str(n) for n in n_samples])
         ax.minorticks_off()
         ax.set(xlabel="number of samples N", ylabel="total capacity")
-        ax.set_ylim(0, 1.08 * max(result.maximum, float(totals.max())))
+        ax.set_ylim(0, 1.08 * max(result.maximum, float(np.nanmax(totals))))
         reason = unreliable_total(ax, result) if result.unreliable else None
         legend = ax.legend(title=reason, **LEGEND_ABOVE)
         legend.get_title().set_color(UNRELIABLE_COLOUR)

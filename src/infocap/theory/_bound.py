@@ -203,8 +203,7 @@ def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int 
     """Return the bound from two measurements at the same inputs, compared block by block."""
     if basis.of_sequences:
         raise ParameterError(
-            "of a system with memory the bound is known from a result only: give that of "
-            "probe(...)."
+            "the bound of a system with memory needs a result; pass that of probe(...)."
         )
     u = draw(basis, N_BLOCKS * draws, seed=seed, blocks=N_BLOCKS)
     z = _whitened_twice(system, u, seed)

@@ -277,9 +277,9 @@ class Forecast:
         min_samples = self.least_samples
         if min_samples > MAX_SAMPLES:
             raise ParameterError(
-                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}: few samples would "
-                f"decide, and {min_samples:,} be needed whatever the error. Lower the degree, or "
-                "use draw_weighted."
+                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}, so a few samples "
+                f"would decide its capacity, and at least {min_samples:,} samples are needed, "
+                "whatever error is asked for. Lower the degree, or use draw_weighted."
             )
         for power in range((min_samples - 1).bit_length(), MAX_SAMPLES.bit_length()):
             if getattr(self.at(2**power), end) <= error:

@@ -1,6 +1,8 @@
-"""What users call: estimate, probe, sweep, explore, convergence, compare, calibrate, diagnose."""
+"""What users call: estimate, probe, sweep, explore, compare, calibrate, diagnose, cite, ..."""
 
 from ._calibrate import Calibration, Minimum, calibrate
+from ._channels import ChannelRanking, rank_channels
+from ._cite import Citation, cite
 from ._compare import Comparison, compare
 from ._convergence import Convergence, convergence
 from ._diagnose import Diagnosis, diagnose
@@ -17,6 +19,8 @@ from ._repair import repair as repair
 
 __all__ = [
     "Calibration",
+    "ChannelRanking",
+    "Citation",
     "Comparison",
     "Convergence",
     "Diagnosis",
@@ -25,11 +29,13 @@ __all__ = [
     "Round",
     "Sweep",
     "calibrate",
+    "cite",
     "compare",
     "convergence",
     "diagnose",
     "estimate",
     "explore",
     "probe",
+    "rank_channels",
     "sweep",
 ]  # fmt: skip

@@ -154,7 +154,7 @@ def estimate(
     if isinstance(u, Recording):
         if x is not None:
             raise ParameterError(
-                "a Recording holds its readouts; give the basis by name, "
+                "a Recording holds its readouts already; pass the basis as a keyword, "
                 "estimate(recording, basis=basis)."
             )
         recording = u if steps is None else fold_recording(u, steps)
@@ -227,8 +227,8 @@ def probe(
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
     CapacityResult: total 3.00000 ± <0.00001 of at most 3 (2 readouts and the constant)
       256 samples, 10 legendre functions of 2 inputs, method 'control-variate'
-      degree  0     1.0000
-      degree  1     2.0000
+      degree  0  1.00000
+      degree  1  2.00000
     """
     measured = measure_at_drawn_inputs(
         system,

@@ -14,12 +14,16 @@ from ..result import CapacityResult
 
 
 def provenance(recording: Recording | None = None) -> dict[str, Any]:
-    """Return the date, the versions of the software and, of a recording, its metadata.
+    """Return date, machine, versions of the software and, of a recording, its metadata.
 
     The recording's metadata hold the plan of the run, with the seed, and the names of the files
     that were read.
     """
-    entries = {"estimated": datetime.now(UTC).isoformat(timespec="seconds")} | _versions()
+    entries = {
+        "estimated": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+    }
+    entries |= _versions()
     if recording is None:
         return entries
     if recording.readout_unit:

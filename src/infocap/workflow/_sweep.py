@@ -19,7 +19,6 @@ import numpy as np
 
 from .._arrays import axis_values
 from .._files import write_whole
-from .._formatting import with_error
 from .._processes import HelperError, Helpers, helpers_for
 from .._validation import (
     answers_unknown_parameters,
@@ -91,14 +90,14 @@ class Sweep:
         ]
         for point, result in self:
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
-            total = result.qualified_total or with_error(result.total, result.total_standard_error)
-            lines.append(f"  {_in_words(point)}: {result.short_claim(total)}{checks}")
+            total = result.short_claim(result.total_in_words)
+            lines.append(f"  {_in_words(point)}: {total}{checks}")
         return "\n".join(lines)
 
     @property
     def _totals_in_words(self) -> str:
         """The range of the totals; points whose inputs allow none are left out."""
-        can_be_told = np.array([result.total_can_be_told for result in self.results])
+        can_be_told = np.array([not result.nothing_to_show for result in self.results])
         known = self.totals[np.isfinite(self.totals) & can_be_told.reshape(self.totals.shape)]
         if not len(known):
             return "no totals"

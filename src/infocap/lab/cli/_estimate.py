@@ -401,10 +401,10 @@ def _basis_without_memory(
     if "inputs" in reasons:
         reasons["inputs"] = (
             f"no plan in the file: taken as {reasons['inputs']}; "
-            "--family and --domain, or --input, say otherwise"
+            "for others give --family and --domain, or --input"
         )
     if "degree" in reasons:
-        reasons["degree"] += "; --max-degree says otherwise"
+        reasons["degree"] += "; for another give --max-degree"
     return ChosenBasis(basis, list(reasons.values()))
 
 

@@ -1,4 +1,4 @@
-"""infocap import, diagnose, show, compare, report, card, gallery: what files hold."""
+"""infocap import, diagnose, show, cite, compare, report, card, gallery: what files hold."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +10,9 @@ from ..._formatting import counted, join_names
 from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
 from ...recording import Recording, without_overshoot
-from ...result import is_result, load_result
+from ...result import ROWS_OF_TABLE, is_result, load_result
 from ...workflow import Diagnosis, repair
+from ...workflow import cite as cite_result
 from ...workflow import compare as compare_results
 from ...workflow import diagnose as diagnose_recording
 from ._estimate import BasisOptions, InputOptions, basis_for
@@ -31,6 +32,7 @@ from ._terminal import (
     FORCE,
     PATH,
     InputFiles,
+    NameChoice,
     NamedInputFiles,
     echo,
     exit_with_warnings,
@@ -196,8 +198,13 @@ def _write_repaired(diagnosis: Diagnosis, output: Path) -> None:
 @click.command()
 @options("files", InputFiles)
 @click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
+@click.option(
+    "--latex",
+    type=NameChoice(ROWS_OF_TABLE),
+    help="Print a table for a paper instead: by degree, or of the strongest functions.",
+)
 @options("output", ShowOutput)
-def show(files: InputFiles, top: int, output: ShowOutput) -> None:
+def show(files: InputFiles, top: int, latex: str | None, output: ShowOutput) -> None:
     """Show the result, or the recording, that FILES hold.
 
     `infocap import --preview` looks into files of other programs.
@@ -205,14 +212,28 @@ def show(files: InputFiles, top: int, output: ShowOutput) -> None:
     output.check()
     if len(files.files) == 1 and is_result(files.files[0]):
         result = load_result(files.files[0])
+        if latex is not None:
+            echo(result.to_latex(latex))
+            return
         output.finish(result, summary(result, top))
         return
-    if output.files:
+    if output.files or latex is not None:
         raise ParameterError(
-            f"{files} is a recording; `infocap estimate` writes and draws what it finds in it."
+            f"{files} is a recording and no result; `infocap estimate {files}` makes a result, "
+            "which can be drawn and written."
         )
     recording = files.read()
     output.tell(describe(recording), recording.checks)
+
+
+@click.command()
+@click.argument("result", type=FILE, required=False)
+def cite(result: Path | None) -> None:
+    """Print what to cite, in BibTeX; of a RESULT also the paragraph for the methods section."""
+    citation = cite_result(None if result is None else load_result(result))
+    if citation.methods:
+        echo(f"{citation.methods}\n")
+    echo(citation.bibtex)
 
 
 @click.command()
@@ -252,7 +273,7 @@ def compare(
     results = [load_result(file) for file in files]
     with warnings_in_checks():
         comparison = compare_results(
-            *results, names=names or _names_of(files), different_drives=different_drives
+            *results, names=names or names_of(files), different_drives=different_drives
         )
     if output is not None:
         with write_whole(output) as new_file:
@@ -264,7 +285,7 @@ def compare(
         exit_with_warnings()
 
 
-def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
+def names_of(files: Sequence[Path]) -> tuple[str, ...]:
     """Return names of devices: those of the files, with folders where these tell them apart."""
     stems = tuple(file.stem for file in files)
     if len(set(stems)) == len(files):

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..._formatting import HALF_WIDTH_95, decimals, with_error
+from ..._formatting import CANNOT_BE_TOLD, HALF_WIDTH_95, decimals, exceeds
 from ...errors import ParameterError
 from ...result import CapacityResult, Growth
 from ..experiment import (
@@ -261,14 +261,15 @@ def _screen(current: Status) -> str:
 
 def _capacity_lines(result: CapacityResult) -> list[str]:
     """Return the total against the number of samples, the total, and the drift."""
+    if result.nothing_to_show:
+        return [f"  no capacities yet: {result.nothing_to_show}"]
     lines = []
     if result.growth is not None:
         lines += _growth_table(result, result.growth)
     if result.qualified_total:
         lines.append(f"  total {result.qualified_total}")
     elif result.growth is None:
-        total = with_error(result.total, result.total_standard_error)
-        lines.append(f"  total {total} of at most {result.maximum}")
+        lines.append(f"  total {result.total_in_words} of at most {result.maximum}")
     if result.drift is not None:
         size = f"{result.drift.size:.2%} of the readouts' spread"
         lines += ["", f"  drift of the reference: {size}"]
@@ -283,6 +284,9 @@ def _growth_table(result: CapacityResult, growth: Growth) -> list[str]:
     if growth.standard_error is not None and not result.unreliable:
         errors = list(growth.standard_error)
     for n_samples, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
+        if error is not None and exceeds(error, result.rank):
+            lines.append(f"  {n_samples:>8}  {CANNOT_BE_TOLD}")
+            continue
         digits = decimals(error or ASSUMED_ERROR)
         half_width = HALF_WIDTH_95 * (error or 0.0)
         low = max(total - half_width, 0.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..._formatting import counted, with_error
+from ..._formatting import counted
 from ..._validation import require_positive, require_whole_number
 from ...basis import ProductBasis
 from ...errors import ParameterError
@@ -281,7 +281,6 @@ def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
     error = require_positive("error", goal.error)
     expected = forecast_from(pilot)
     n_samples = expected.samples_needed(error)
-    total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
     if n_samples <= pilot.n_samples:
         advice = f"That is precise enough already for an error of {error:g}."
     else:
@@ -290,7 +289,7 @@ def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
         advice = f"Take {n_samples} samples, {n_further} more: the error is then {expected_error}."
     n_needed = min(efficiency_bound(pilot).samples_needed(error), n_samples)
     lines = [
-        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples.",
+        f"The pilot: total {pilot.total_in_words} of {pilot.rank} with {pilot.n_samples} samples.",
         advice,
         f"Any method would need about {n_needed} samples, by the pilot's errors.",
     ]

@@ -119,7 +119,7 @@ class _LivePage:
             current = self.status
             title = current.plan.title or current.path.name
             report = numbers = Markup()
-            if current.result is not None:
+            if current.result is not None and not current.result.nothing_to_show:
                 report, numbers = _report(current.result, title)
             body = join([progress(current, problem), report])
             return whole_page(title, body, numbers, live=True)
@@ -168,8 +168,9 @@ def _facts(current: Status) -> dict[str, str]:
             facts["retries"] = f"{n_failures}, because the instrument failed"
             break
     result = current.result
-    if result is None:
-        facts["capacities"] = f"none yet: {current.problem}"
+    if result is None or result.nothing_to_show:
+        reason = current.problem if result is None else result.nothing_to_show
+        facts["capacities"] = f"none yet: {reason}"
         return facts
     if not result.unreliable and current.interval_width is not None:
         facts["95 % interval of the total"] = f"{fixed(current.interval_width)} wide"

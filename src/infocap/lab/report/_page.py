@@ -3,7 +3,6 @@
 import json
 import re
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
@@ -103,19 +102,16 @@ def page(result: CapacityResult, title: str | None = None) -> str:
 
 
 def checked_result(result: CapacityResult) -> CapacityResult:
-    """Return the result as pages show it; refuse capacities that are NaN.
+    """Return the result as pages show it; refuse capacities that are NaN or cannot be told.
 
-    An infinite error of the total is left out, and so are functions that cannot be told apart.
+    Functions that cannot be told apart are left out.
     """
-    if result.no_numbers:
-        raise DataError(result.no_numbers)
+    if result.nothing_to_show:
+        raise DataError(result.nothing_to_show)
     result = result.only_told_apart()
     totals = [result.total, result.noise_limited_total or 0.0]
     if not np.isfinite([*result.capacity, *totals]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
-    error = result.total_standard_error
-    if error is not None and not np.isfinite(error):
-        return replace(result, total_standard_error=None)
     return result
 
 
@@ -235,11 +231,8 @@ def total_in_words(result: CapacityResult) -> TotalInWords:
         total = with_error(result.total, error)
         digits = decimals(error)
         low, high = (with_minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
-        certainty = f"95 % interval {low} to {high}; ± is the standard error. "
-        if result.components is not None:
-            certainty = (
-                f"95 % interval of this lower bound {low} to {high}; ± is its standard error. "
-            )
+        bound = " of this lower bound" if result.components is not None else ""
+        certainty = f"± is one standard error{bound}; {low} to {high} (95 %). "
     origin = (
         f"From {result.n_samples} samples of {result.readouts_in_words}, "
         f"among {describe_basis(result)}."
