@@ -20,6 +20,7 @@ from ._files import card, compare, diagnose, gallery, import_, report, show
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
+from ._sweep import sweep
 from ._terminal import EXIT_BAD_DATA, EXIT_USAGE, echo, name_options
 
 
@@ -63,6 +64,7 @@ COMMANDS = (
     diagnose,
     estimate,
     explore,
+    sweep,
     show,
     compare,
     report,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._files import as_data_error
-from ..._formatting import join_names, one_line
+from ..._formatting import counted, join_names, one_line
 from ...errors import Check, DataError
 from ...recording import Measurements, Recording, assemble_recording
 from ._measurement import Kind, Measurement
@@ -24,6 +24,7 @@ from ._store_row import (
     DAMAGE,
     EVENT_ROW,
     FAILURE,
+    INCOMPLETE,
     MIN_ROW_BYTES,
     PLAN_ROW,
     ROW_KINDS,
@@ -131,6 +132,9 @@ class StoreContents:
         failures = [event for event in self.events if event.get("what") == FAILURE]
         if failures:
             checks.append(_failure_note(failures))
+        incomplete = [event for event in self.events if event.get("what") == INCOMPLETE]
+        if incomplete:
+            checks.append(_incomplete_note(incomplete))
         if not self.clock_is_right:
             checks.append(
                 Check(
@@ -174,6 +178,21 @@ def _failure_note(failures: list[dict[str, Any]]) -> Check:
         kind="note",
         failures=len(failures),
         reasons=dict(reasons.most_common()),
+    )
+
+
+def _incomplete_note(incomplete: list[dict[str, Any]]) -> Check:
+    """Return which measurements were stored although channels had no number."""
+    places = []
+    for event in incomplete:
+        channels = join_names([str(channel) for channel in event.get("channels", ())], MAX_PLACES)
+        places.append(f"{event.get('at')} (channel {channels})")
+    return Check(
+        f"{counted(len(places), 'measurement')} stayed without a number in some channels, however "
+        f"often the instrument was asked: {join_names(places, MAX_PLACES)}. They are stored as "
+        "missing values; `nan_policy='omit'` leaves such rows out.",
+        kind="note",
+        incomplete=places,
     )
 
 
