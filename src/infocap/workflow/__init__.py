@@ -17,8 +17,8 @@ from ._grid import point_in_words as point_in_words
 from ._grid import points_of as points_of
 from ._provenance import provenance as provenance
 from ._repair import repair as repair
-from ._sweep_folder import SWEEP_FILE as SWEEP_FILE
 from ._sweep_folder import file_of_point as file_of_point
+from ._sweep_folder import is_sweep as is_sweep
 
 __all__ = [
     "Calibration",

@@ -111,9 +111,19 @@ def file_of_point(point: Mapping[str, Any], suffix: str) -> str:
     return f"{name}-{digest}{suffix}"
 
 
+def is_sweep(folder: Path) -> bool:
+    """Return whether a folder holds the results of a sweep."""
+    return (folder / SWEEP_FILE).is_file()
+
+
 def read_sweep_file(folder: Path) -> dict[str, Any]:
     """Return what the file of a sweep's folder says: settings, and which sweep it is."""
     sweep_file = folder / SWEEP_FILE
+    if not is_sweep(folder):
+        raise DataError(
+            f"{folder} holds no results of a sweep; `infocap sweep FOLDER -o RESULTS` writes them, "
+            "or infocap.sweep(..., path=...)."
+        )
     try:
         entries = json.loads(sweep_file.read_text(encoding="utf-8"))
         file_format = entries["format"]

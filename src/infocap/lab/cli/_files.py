@@ -11,7 +11,7 @@ from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
 from ...recording import Recording, without_overshoot
 from ...result import is_result, load_result
-from ...workflow import Diagnosis, repair
+from ...workflow import Diagnosis, is_sweep, load_sweep, repair
 from ...workflow import compare as compare_results
 from ...workflow import diagnose as diagnose_recording
 from ._estimate import BasisOptions, InputOptions, basis_for
@@ -198,11 +198,14 @@ def _write_repaired(diagnosis: Diagnosis, output: Path) -> None:
 @click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
 @options("output", ShowOutput)
 def show(files: InputFiles, top: int, output: ShowOutput) -> None:
-    """Show the result, or the recording, that FILES hold.
+    """Show the result, the sweep or the recording that FILES hold.
 
     `infocap import --preview` looks into files of other programs.
     """
     output.check()
+    if len(files.files) == 1 and is_sweep(files.files[0]):
+        output.tell([str(load_sweep(files.files[0]))], ())
+        return
     if len(files.files) == 1 and is_result(files.files[0]):
         result = load_result(files.files[0])
         output.finish(result, summary(result, top))
@@ -273,15 +276,20 @@ def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("result", type=FILE)
+@click.argument("result", type=PATH)
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
-    """Show a result as one HTML page, which needs no network."""
+    """Show a result as one HTML page, which needs no network.
+
+    RESULT may be the folder that `infocap sweep -o` wrote: the page then has a picture for each
+    setting.
+    """
     from ..report import save  # with matplotlib, which is slow to import
 
     refuse_other_page(output, (".html",))
-    path = save(load_result(result), output, title)
+    loaded = load_sweep(result) if result.is_dir() else load_result(result)
+    path = save(loaded, output, title)
     echo(f"written to {path}")
 
 

@@ -165,7 +165,7 @@ def _screen(current: SweepStatus) -> str:
     if first > 0:
         lines.append(f"  {counted(first, 'setting')} before these")
     for name, at_setting in rows[first : first + MAX_SETTINGS_SHOWN]:
-        lines.append(f"  {name:<{width}}  {_line_of(at_setting)}".rstrip())
+        lines.append(f"  {name:<{width}}  {_line_of(current, at_setting)}".rstrip())
     n_behind = len(rows) - first - MAX_SETTINGS_SHOWN
     if n_behind > 0:
         lines.append(f"  {counted(n_behind, 'setting')} behind these")
@@ -187,11 +187,11 @@ def _first_shown(current: SweepStatus) -> int:
     return max(min(middle, n_settings - MAX_SETTINGS_SHOWN), 0)
 
 
-def _line_of(at_setting: Status | None) -> str:
+def _line_of(current: SweepStatus, at_setting: Status | None) -> str:
     """Return how much of a setting is measured, and its total so far."""
     if at_setting is None:
         return f"{'░' * SETTING_BAR_LENGTH}   0%"
-    share = at_setting.stored / at_setting.planned
+    share = at_setting.stored / current.planned_at(at_setting)
     n_full = int(SETTING_BAR_LENGTH * share)
     bar = "█" * n_full + "░" * (SETTING_BAR_LENGTH - n_full)
     result = at_setting.result

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
 from typing import Any
 
 from ..._files import sync
@@ -88,10 +89,31 @@ class SweepStatus:
     @property
     def planned(self) -> int:
         """Measurements in the plan, of all settings."""
-        return sum(self._planned_at(current) for current in self.statuses)
+        return sum(self.planned_at(current) for current in self.statuses)
 
-    def _planned_at(self, current: Status | None) -> int:
-        return self._planned_per_setting if current is None else current.planned
+    def planned_at(self, current: Status | None) -> int:
+        """Return how many measurements are planned at a setting.
+
+        A store does not know yet that the sweep was extended, and may have been extended by itself.
+
+        Parameters
+        ----------
+        current
+            One of `statuses`.
+        """
+        if current is None:
+            return self._planned_per_setting
+        return max(current.planned, self._planned_per_setting)
+
+    def is_complete_at(self, current: Status | None) -> bool:
+        """Return whether nothing is left to measure at a setting.
+
+        Parameters
+        ----------
+        current
+            One of `statuses`.
+        """
+        return current is not None and current.stored >= self.planned_at(current)
 
     @cached_property
     def _planned_per_setting(self) -> int:
@@ -100,7 +122,7 @@ class SweepStatus:
     @property
     def n_complete(self) -> int:
         """How many settings are measured completely."""
-        return sum(current is not None and current.complete for current in self.statuses)
+        return sum(map(self.is_complete_at, self.statuses))
 
     @property
     def complete(self) -> bool:
@@ -159,7 +181,8 @@ class SweepStatus:
         until, nan_policy
             As for `status`.
         """
-        return _look(self.folder, until, nan_policy, earlier=self.statuses)
+        known = {current.path: current for current in self.statuses if current is not None}
+        return _look(self.folder, until, nan_policy, known=known)
 
 
 @answers_unknown_parameters
@@ -422,10 +445,10 @@ def _look(
     nan_policy: str,
     *,
     capacities: bool = True,
-    earlier: Iterable[Status | None] = (),
+    known: Mapping[Path, Status] = MappingProxyType({}),
 ) -> SweepStatus:
     plan = _read_plan(folder)
-    known = {current.path: current for current in earlier if current is not None}
+    n_planned = len(replace(plan, sweep=None).schedule)
     statuses: list[Status | None] = []
     for setting in plan.settings:
         path = _store_path(folder, plan.at(**setting))
@@ -434,7 +457,7 @@ def _look(
             statuses.append(None)
         elif before is None:
             statuses.append(status(path, until=until, nan_policy=nan_policy, capacities=capacities))
-        elif before.complete:
+        elif before.stored >= n_planned:
             statuses.append(before)
         else:
             statuses.append(before.refreshed(until, nan_policy))
