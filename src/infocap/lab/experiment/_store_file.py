@@ -221,7 +221,9 @@ def read_store(path: Path) -> StoreContents:
             raise DataError(f"{path} is held by another process ({problem}); try again.") from None
         raise DataError(
             f"{path} is not an acquisition store, or nothing of it can be read "
-            f"({one_line(problem)}); take another copy of it."
+            f"({one_line(problem)}); take another copy of it. If another program wrote this "
+            "database, save its table as .csv, or load it by pandas.read_sql and call "
+            "infocap.estimate(u, x)."
         ) from None
 
 

@@ -204,12 +204,12 @@ def _read_one(path: Path, options: ReadOptions) -> Recording:
     recording = _read_self_describing(path, options)
     if recording is not None:
         return recording
-    if path.suffix.lower() == ".npy":
-        raise ParameterError(
-            f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
-            "read('inputs.npy', 'readouts.npy')."
-        )
     with open_file(path, options) as file:
+        if isinstance(file, ArrayFile) and path.suffix.lower() == ".npy":
+            raise ParameterError(
+                f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
+                "read('inputs.npy', 'readouts.npy')."
+            )
         return _recording_of(file, options)
 
 
