@@ -9,7 +9,7 @@ from ..._files import write_whole
 from ..._formatting import counted, join_names
 from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
-from ...recording import Recording, without_overshoot
+from ...recording import Recording, find_steps, without_overshoot
 from ...result import is_result, load_result
 from ...workflow import Diagnosis, is_sweep, load_sweep, repair
 from ...workflow import compare as compare_results
@@ -45,6 +45,8 @@ from ._terminal import (
 SUFFIX_WITH_METADATA = ".nc"
 # Names of channels that `infocap diagnose` lists.
 MAX_CHANNELS_LISTED = 6
+# Rows for which inputs stay constant, from which on they may be virtual nodes.
+MIN_ROWS_HELD = 2
 
 
 @click.command("import")
@@ -86,8 +88,31 @@ def _preview(files: NamedInputFiles) -> None:
         raise
     # What was left out is among the lines already.
     checks = [check for check in recording.checks if "left_out" not in check.found]
-    say(describe(recording), checks, [])
+    say([*describe(recording), *_question_about_steps(files, recording)], checks, [])
     echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
+
+
+def _question_about_steps(files: NamedInputFiles, recording: Recording) -> list[str]:
+    """Return a question where inputs are held for several rows, which may be virtual nodes."""
+    if files.rows_per_step is not None:
+        return []
+    try:
+        steps = find_steps(recording.inputs)
+    except DataError:  # they are not held
+        return []
+    if steps.rows_per_step < MIN_ROWS_HELD:
+        return []
+    n_rows = steps.rows_per_step
+    options_needed = f"--rows-per-step {n_rows}"
+    if steps.offset:
+        options_needed += f" --offset {steps.offset}"
+    return [
+        "",
+        wrapped(
+            f"The input stays constant for {n_rows} rows. Were these {n_rows} virtual nodes? Then "
+            f"give {options_needed}. If it was measured {n_rows} times, go on as it is."
+        ),
+    ]
 
 
 @click.command(cls=InputsCommand)

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from ..._validation import did_you_mean
-from ...errors import Check, DataWarning, printable
+from ...errors import Check, DataError, DataWarning, printable
 from ...recording import Recording
 from ..files import read
 
@@ -238,6 +238,12 @@ class NamedInputFiles(InputFiles):
         default=0,
         help="With --rows-per-step: rows before the first step, such as a trigger delay.",
     )
+    mask: Path | None = option(
+        "--mask",
+        type=FILE,
+        help="With --rows-per-step: text file with the factors by which inputs were multiplied "
+        "within each step, one for each row of a step.",
+    )
 
     channels: str | None = option(
         "--channels",
@@ -258,4 +264,17 @@ class NamedInputFiles(InputFiles):
     def reading(self) -> dict[str, Any]:
         """The names, axes and steps that the options give."""
         names = ("u", "x", "axes", "channels", "sheet", "missing", "rows_per_step", "offset")
-        return {name: getattr(self, name) for name in names}
+        reading = {name: getattr(self, name) for name in names}
+        reading["mask"] = None if self.mask is None else _numbers_in(self.mask)
+        return reading
+
+
+def _numbers_in(path: Path) -> list[float]:
+    """Return the numbers in a text file, with lines, spaces, commas or semicolons between them."""
+    try:
+        return [float(word) for word in re.split(r"[\s,;]+", path.read_text().strip())]
+    except (OSError, ValueError) as problem:
+        raise DataError(
+            f"{path} is no text file of numbers ({problem}); give one factor for each row of a "
+            "step."
+        ) from None

@@ -333,7 +333,7 @@ def _find_layout(path: Path, records: list[Record], separator: str | None) -> La
             heads.append(record)
     # LabVIEW writes a name for comments, and no cells below it.
     max_names = shape.n_cells if separator is None else shape.n_cells + 1
-    min_names = max(shape.n_cells - 1, 2)
+    min_names = 1 if shape.n_cells == 1 else max(shape.n_cells - 1, 2)
     is_second_level = len(heads) > 1 and _is_second_level(heads[-2], heads[-1], shape)
     has_names = (
         bool(heads)
