@@ -399,15 +399,15 @@ def write_workbook_of_the_page(folder):
 def write_french(folder):
     """Spaces that do not break between thousands, decimal commas, and accents of Windows."""
     lines = [
-        "Banc de mesure;École",
+        "Banc;École",
         ";".join(["Voltage réglé A (V)", "Voltage réglé B (V)", *NAMES[2:]]),
     ]
     for volts, powers in zip(VOLTS, 1000 * X + 5000, strict=True):
         cells = [f"{value:.6f}" for value in volts]
         cells += [f"{value:,.5f}".replace(",", "\xa0") for value in powers]
         lines.append(";".join(cells).replace(".", ","))
-    (folder / "mesure.csv").write_bytes("\r\n".join(lines).encode("cp1252"))
-    return ("mesure.csv", *IN_COLUMNS)
+    (folder / "banc.csv").write_bytes("\r\n".join(lines).encode("cp1252"))
+    return ("banc.csv", *IN_COLUMNS)
 
 
 def write_r_table(folder):

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -821,3 +822,29 @@ def test_an_empty_store_is_named_as_such(tmp_path):
         status(tmp_path / "run.db")
     with pytest.raises(DataError, match="holds nothing yet"):
         infocap.read(tmp_path / "run.db")
+
+
+def test_no_look_at_a_default_run_warns_of_its_design(tmp_path):
+    """Part of a Sobol design in random order is no worse than random points, and nothing is wrong."""
+    rng = np.random.default_rng(6)
+    n_looks = 0
+    for run in range(6):
+        plan = Plan(n_inputs=2, max_degree=3, n_samples=512, seed=run)
+        weights = rng.standard_normal((2, 4))
+        with Store(tmp_path / f"{run}.db", plan) as store:
+            measurements = list(store.remaining())
+            begin = 0
+            for end in np.sort(rng.integers(150, len(measurements), 5)).tolist():
+                rows = []
+                for measurement in measurements[begin:end]:
+                    x = np.tanh(measurement.u @ weights) + 0.05 * rng.standard_normal(4)
+                    rows.append(replace(measurement, readouts=x))
+                if not rows:
+                    continue
+                store.record_many(store.checked(rows))
+                begin = end
+                result = status(store.path).result
+                assert [check for check in result.warnings if "design" in check] == []
+                assert [check for check in result.warnings if "order" in check] == []
+                n_looks += 1
+    assert n_looks > 20

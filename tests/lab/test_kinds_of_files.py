@@ -599,7 +599,7 @@ def test_many_arrays_of_single_samples_are_told_how_to_be_put_together(desk):
     with h5py.File("traces.h5", "w") as file:
         for number in range(100):
             file[f"traces/{number}"] = np.zeros(5)
-    with pytest.raises(DataError, match="numpy.stack"):
+    with pytest.raises(DataError, match=r"numpy\.stack"):
         infocap.read("traces.h5", u="V")
 
 

@@ -57,6 +57,14 @@ class Sweep:
         The values of each parameter.
     results
         One result for every point; the last parameter varies fastest.
+
+    Examples
+    --------
+    >>> basis = infocap.product_basis("legendre", 1, 2)
+    >>> make = functools.partial(infocap.systems.RandomFeatures, 1, noise=0.01)
+    >>> swept = sweep(make, {"n_readouts": [1, 2]}, basis, 256, seed=1, progress=False)
+    >>> swept.points, swept.at(n_readouts=2).n_readouts
+    ([{'n_readouts': 1}, {'n_readouts': 2}], 2)
     """
 
     settings: dict[str, tuple[Any, ...]]

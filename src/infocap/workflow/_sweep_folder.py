@@ -102,7 +102,7 @@ def file_of_point(point: Mapping[str, Any], suffix: str) -> str:
     It can be read, and a hash tells apart what looks the same.
 
     >>> file_of_point({"gain": 1.5, "mode": "a/b"}, ".nc")
-    'gain=1.5,mode=a_b-b76e1e1c.nc'
+    'gain=1.5,mode=a_b-350cb854.nc'
     """
     readable = re.sub(r"[^\w=,.+-]", "_", point_in_words(point, ","))
     name = readable[:MAX_NAME_LENGTH]

@@ -386,6 +386,17 @@ def extend_sweep(folder: str | Path, n_samples: int) -> Plan:
         The folder of the sweep.
     n_samples
         The number of samples of each setting in all, rounded up as `Plan.extended` does.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from infocap.lab import Plan, SimulatedBench
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1, sweep={"gain": [1, 2]})
+    >>> bench = SimulatedBench(make_system=lambda gain: lambda u: gain * u)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = acquire_sweep(plan, bench, f"{folder}/night", progress=False)
+    ...     extend_sweep(f"{folder}/night", 128).n_samples
+    128
     """
     folder = Path(folder)
     n_samples = require_whole_number("n_samples", n_samples, 1)
@@ -429,7 +440,7 @@ def sweep_status(
     >>> import tempfile
     >>> from infocap.lab import Plan, SimulatedBench
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1, sweep={"length_m": [5, 40]})
-    >>> bench = SimulatedBench(make_system=infocap.photonics.FibreSystem)
+    >>> bench = SimulatedBench(make_system=lambda length_m: lambda u: length_m * u)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = acquire_sweep(plan, bench, f"{folder}/night", progress=False)
     ...     now = sweep_status(f"{folder}/night", capacities=False)
@@ -488,6 +499,17 @@ def estimate_sweep(
     ------
     DataError
         If the folder holds no sweep, or at a setting nothing is measured yet.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from infocap.lab import Plan, SimulatedBench
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1, sweep={"gain": [1, 2]})
+    >>> bench = SimulatedBench(make_system=lambda gain: lambda u: gain * u)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = acquire_sweep(plan, bench, f"{folder}/night", progress=False)
+    ...     estimate_sweep(f"{folder}/night").totals
+    array([3., 3.])
     """
     folder = Path(folder)
     plan = _read_plan(folder)
