@@ -204,7 +204,7 @@ def test_a_trace_of_another_length_than_its_inputs_is_refused(folder):
 
 
 def test_the_preview_asks_whether_rows_of_one_input_are_virtual_nodes(folder):
-    ran, said = run("import", "--preview", folder / "run.csv")
+    _, said = run("import", "--preview", folder / "run.csv")
     assert "The input stays constant for 8 rows. Were these 8 virtual nodes?" in said
     assert "--rows-per-step 8 --offset 3" in said
     _, said = run("import", "--preview", folder / "run.csv", "--rows-per-step", 8, "--offset", 3)

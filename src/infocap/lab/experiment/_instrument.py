@@ -202,7 +202,8 @@ def simulated_bench(plan: Plan) -> SimulatedBench:
     try:
         systems = [make_system(**setting) for setting in plan.settings or [plan.setting or {}]]
     except TypeError as problem:
-        raise ParameterError(f"metadata.bench or sweep of the plan: {problem}.") from None
+        place = "sweep or metadata.bench" if plan.sweep else "metadata.bench"
+        raise ParameterError(f"{place} of the plan: {problem}.") from None
     return SimulatedBench(systems[0], make_system=make_system, **of_bench)
 
 
