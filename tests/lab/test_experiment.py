@@ -734,7 +734,7 @@ def test_ctrl_c_does_not_wait_for_the_pause_between_two_attempts(tmp_path):
     """It would go on for an hour if it did."""
     flaky = Flaky(9, OSError("no answer"))
     threading.Timer(0.5, press_ctrl_c).start()
-    with pytest.raises(DataError, match="failed 1 times"):
+    with pytest.raises(DataError, match="failed 1 time"):
         acquire(PLAN, flaky, tmp_path / "run.db", wait_s=3600, progress=False)
 
 

@@ -44,6 +44,8 @@ from ._terminal import (
     NameChoice,
     check_lines,
     echo,
+    name_options,
+    wrapped,
 )
 
 # Characters of the bars, which leave room for the numbers on a line of 80.
@@ -292,7 +294,7 @@ def _screen(current: Status) -> str:
         "",
     ]
     if current.result is None:
-        lines.append(f"  no capacities yet: {current.problem}")
+        lines.append(wrapped(f"  no capacities yet: {name_options(current.problem)}"))
     else:
         lines += _capacity_lines(current.result)
     if current.checks:

@@ -34,6 +34,7 @@ from ._terminal import (
     echo,
     exit_with_warnings,
     is_warning,
+    name_options,
     options,
     warnings_in_checks,
 )
@@ -196,7 +197,7 @@ def _line_of(current: SweepStatus, at_setting: Status | None) -> str:
     bar = "█" * n_full + "░" * (SETTING_BAR_LENGTH - n_full)
     result = at_setting.result
     if result is None:
-        total = f"no capacities yet: {at_setting.problem}"
+        total = f"no capacities yet: {name_options(at_setting.problem)}"
     else:
         known = result.qualified_total or with_error(result.total, result.total_standard_error)
         total = result.short_claim(known)

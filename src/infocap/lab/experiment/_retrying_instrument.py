@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._formatting import counted
 from ..._validation import require_whole_number
 from ...errors import DataError, InfocapError, ParameterError, warn
 from ...systems import parameter_names
@@ -162,12 +163,14 @@ class RetryingInstrument:
     def _give_up_or_wait(self, n_failures: int, place: str, problem: Exception) -> None:
         """Note a failure; wait before the next attempt, or raise an error after the last."""
         self.n_failures += 1
-        self.store.note(FAILURE, at=place, reason=error_in_one_line(problem))
+        is_incomplete = isinstance(problem, IncompleteReadingError)
+        reason = str(problem) if is_incomplete else error_in_one_line(problem)
+        self.store.note(FAILURE, at=place, reason=reason)
         if n_failures > self.retries or self.stop.wait(self.wait_s):
             raise DataError(
-                f"the instrument failed {n_failures} times at {place} "
-                f"({error_in_one_line(problem)}); everything before is safe. Set it "
-                "right, then run the same command again: it goes on from there."
+                f"the instrument failed {counted(n_failures, 'time')} at {place} ({reason}); "
+                "everything before is safe. Set it right, then run the same command again: it goes "
+                "on from there."
             ) from problem
 
     def measure(self, measurements: Sequence[Measurement]) -> list[Measurement]:

@@ -170,10 +170,12 @@ def _damaged_name(row_id: int, columns: Sequence[Any]) -> str:
 def _failure_note(failures: list[dict[str, Any]]) -> Check:
     """Return how often the instrument failed, why and where."""
     reasons = Counter(str(event.get("reason")) for event in failures)
-    reasons_in_words = [f"{reason}, {count} times" for reason, count in reasons.most_common()]
+    reasons_in_words = [
+        f"{reason.rstrip('.')}, {counted(count, 'time')}" for reason, count in reasons.most_common()
+    ]
     places = list(dict.fromkeys(str(event.get("at")) for event in failures))
     return Check(
-        f"the instrument failed {len(failures)} times and was asked again "
+        f"the instrument failed {counted(len(failures), 'time')} and was asked again "
         f"({join_names(reasons_in_words, MAX_REASONS)}), at {join_names(places, MAX_PLACES)}.",
         kind="note",
         failures=len(failures),
