@@ -848,3 +848,16 @@ def test_no_look_at_a_default_run_warns_of_its_design(tmp_path):
                 assert [check for check in result.warnings if "order" in check] == []
                 n_looks += 1
     assert n_looks > 20
+
+
+def test_a_result_says_when_where_and_from_what_it_comes(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=3)
+    recording = acquire(plan, SimulatedBench(lambda u: u), tmp_path / "run.db", progress=False)
+    told = infocap.estimate(recording).metadata["provenance"]
+    assert told["file"] == "run.db"
+    assert told["seed"] == 3
+    assert told["design"] == plan.design_fingerprint
+    assert told["host"] == told["acquired_on"]
+    plain = infocap.estimate(recording.inputs, recording.readouts, plan.basis)
+    entries = plain.metadata["provenance"]
+    assert set(entries) >= {"estimated", "host", "infocap", "python", "numpy", "scipy"}

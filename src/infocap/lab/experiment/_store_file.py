@@ -354,7 +354,7 @@ def recording_of_store(contents: StoreContents, path: Path) -> Recording:
 
 def _to_recording(contents: StoreContents, path: Path) -> Recording:
     """Return the measurements of a store as a recording with their provenance."""
-    provenance = _provenance_with_times(contents)
+    provenance = _provenance_with_times(contents) | {"file": path.name}
     plan = provenance.get("plan", {})
     measurements = _in_design_order(contents)
     rows = Measurements(
