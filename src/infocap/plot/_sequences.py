@@ -30,6 +30,8 @@ MAX_LINES = 4
 MIN_VISIBLE_SHARE = 0.005
 # The colour scale of capacities ends here at least: smaller ones deserve no bright colour.
 MIN_SCALE_END = 0.02
+# With more letters in the names of bars, the names stand upright, or they would overlap.
+MAX_LETTERS_OF_NAMES = 30
 
 
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
@@ -156,6 +158,8 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         settings = getattr(results, "settings", {})
         ax.set_xlabel(", ".join(settings).replace("_", " "))
         ax.set_xticklabels(names if len(names) > 1 else [""])
+        if sum(map(len, names)) > MAX_LETTERS_OF_NAMES:
+            ax.tick_params(axis="x", rotation=90)
         ax.set_ylim(0, 1.05 * max(*ranks, *totals))
         # The legend has the order of the stack, from top to bottom.
         handles, labels = ax.get_legend_handles_labels()
