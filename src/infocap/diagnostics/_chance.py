@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Probability that chance alone raises a warning on a whole data set, and the number of tests that
 # share it: the level of one test is their ratio (Bonferroni).
 FALSE_ALARM_PER_DATA_SET = 1e-3
-N_TESTS = 25
+N_TESTS = 27
 # A first p-value below this is computed again from random orders. Heavy tails make first p-values
 # too small, never a hundred times too large.
 P_VALUE_TO_LOOK_AGAIN = 1e-3

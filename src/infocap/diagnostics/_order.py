@@ -140,10 +140,12 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
 
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
+    if _p_value_of_own_inputs(excerpt, slice(None)) < MAX_P_VALUE_OF_OWN:
+        return True
     # A response that turned round in the middle of the run cancels in all rows, not in a third.
     third = excerpt.n // 3
-    for rows in (slice(None), slice(third), slice(-third, None)):
-        if _p_value_of_own_inputs(excerpt, rows) < MAX_P_VALUE_OF_OWN / 3:
+    for rows in (slice(third), slice(-third, None)):
+        if _p_value_of_own_inputs(excerpt, rows) < level(excerpt):
             return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]

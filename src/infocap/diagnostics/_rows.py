@@ -136,7 +136,7 @@ def _foreign_rows(
     is_sequence = excerpt.of_sequence
     if not is_sequence and _are_neighbours(inputs, bad, generator):
         return
-    if is_sequence and _follow_inputs(residuals, bad):
+    if is_sequence and follow_inputs(residuals, bad):
         return
     if _are_neighbours(fitted, bad, generator):
         return
@@ -197,7 +197,7 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
     )
 
 
-def _follow_inputs(residuals: Residuals, rows: Integers) -> bool:
+def follow_inputs(residuals: Residuals, rows: Integers) -> bool:
     """Return whether rows of a sequence come after some inputs far more than after others.
 
     Rows from elsewhere come after any inputs. Only those stand out, however, whose own inputs give
@@ -211,12 +211,14 @@ def _follow_inputs(residuals: Residuals, rows: Integers) -> bool:
     return bool(np.abs(means).max(initial=0.0) > max(MAX_MEAN_OF_FUNCTION, by_chance))
 
 
-def nearest_rows(points: Floats, rows: Integers) -> Integers:
-    """Return for each of some rows the other row that is nearest to it."""
+def nearest_rows(points: Floats, rows: Integers, among: int | None = None) -> Integers:
+    """Return for each of some rows the nearest other row, of all or of the first ones."""
+    others = points[:among]
     # One product gives |q|² - 2 p·q, which is the squared distance but for |p|².
-    squares = np.sum(points**2, axis=1, keepdims=True)
-    with_squares = np.concatenate([points, squares], axis=1)
-    factors = np.concatenate([-2 * points[rows], np.ones_like(squares[rows])], axis=1)
+    squares = np.sum(others**2, axis=1, keepdims=True)
+    with_squares = np.concatenate([others, squares], axis=1)
+    factors = np.concatenate([-2 * points[rows], np.ones((len(rows), 1), points.dtype)], axis=1)
     distances = factors @ with_squares.T
-    distances[np.arange(len(rows)), rows] = np.inf
+    if among is None:
+        distances[np.arange(len(rows)), rows] = np.inf
     return np.argmin(distances, axis=1)

@@ -1,0 +1,71 @@
+"""Rows that are alike whatever their inputs: dark shots, a closed shutter, a detector that hung.
+
+Such rows lie much nearer to each other than the readouts of a device do, and at any inputs. The
+readouts of a saturated device are alike, too, but there they belong to some inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import Check
+from ..typing import Floats, Integers
+from ._excerpt import Excerpt, numbers
+from ._finding import finding
+from ._outliers import belong_to_inputs
+from ._rows import capacity_of_rows, follow_inputs
+
+# The distance of a row to its nearest ones counts to this one of them, so that a few rows that are
+# alike by chance are no cluster.
+N_NEAREST = 4
+# Rows are alike whose distance to these is less than this part of the usual one. Among the rows
+# that are compared there must be so many.
+MAX_RATIO_OF_DISTANCES = 0.1
+MIN_ALIKE_ROWS = 8
+# More than this part of the rows are a state of the device.
+MAX_SHARE_OF_ALIKE_ROWS = 0.4
+
+
+def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
+    """Yield a check where rows at any inputs have nearly the same readouts."""
+    if excerpt.related_inputs is not None:
+        return  # Neighbours of a sweep are alike.
+    points = excerpt.residuals.projections
+    some = points[excerpt.some]
+    is_alike = _are_alike(some)
+    n_alike = np.count_nonzero(is_alike)
+    if not MIN_ALIKE_ROWS <= n_alike <= MAX_SHARE_OF_ALIKE_ROWS * len(some):
+        return
+    rows = _rows_of_cluster(points, some[is_alike])
+    if len(rows) < MIN_ALIKE_ROWS or belong_to_inputs(excerpt, rows):
+        return
+    if excerpt.of_sequence and follow_inputs(excerpt.residuals, rows):
+        return
+    yield finding(
+        f"{len(rows)} of {excerpt.n} rows have nearly the same readouts, whatever their inputs "
+        f"(rows {numbers(excerpt.rows[rows])}): dark shots, a closed shutter, or a detector that "
+        "hung",
+        cause="gap",
+        next_step="leave them out",
+        in_short="rows that show nothing of their inputs",
+        capacity=capacity_of_rows(excerpt.residuals, len(rows)),
+        rows=excerpt.rows[rows],
+    )
+
+
+def _are_alike(points: Floats) -> Floats:
+    """Return which points have several others far nearer than usual."""
+    squares = np.einsum("ij,ij->i", points, points)
+    distances = squares[:, None] + squares - 2 * points @ points.T
+    nearest = np.partition(distances, N_NEAREST, axis=1)[:, N_NEAREST]
+    limit = MAX_RATIO_OF_DISTANCES**2 * np.median(nearest)
+    return nearest < limit
+
+
+def _rows_of_cluster(points: Floats, alike: Floats) -> Integers:
+    """Return all rows as near to the middle of the alike ones as most of these are."""
+    middle = np.median(alike, axis=0)
+    radius = 3 * np.median(np.sum((alike - middle) ** 2, axis=1))
+    return np.flatnonzero(np.sum((points - middle) ** 2, axis=1) <= radius)
