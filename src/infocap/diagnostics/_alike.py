@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..errors import Check
-from ..typing import Floats, Integers
+from ..typing import Floats
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._outliers import belong_to_inputs
@@ -34,12 +34,17 @@ def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
         return  # Neighbours of a sweep are alike.
     points = excerpt.residuals.projections
     some = points[excerpt.some]
-    is_alike = _are_alike(some)
-    n_alike = np.count_nonzero(is_alike)
+    nearest = _squared_distances_to_nearest(some)
+    radius = MAX_RATIO_OF_DISTANCES**2 * float(np.median(nearest))
+    n_alike = np.count_nonzero(nearest < radius)
     if not MIN_ALIKE_ROWS <= n_alike <= MAX_SHARE_OF_ALIKE_ROWS * len(some):
         return
-    rows = _rows_of_cluster(points, some[is_alike])
-    if len(rows) < MIN_ALIKE_ROWS or belong_to_inputs(excerpt, rows):
+    # The rows around the one whose neighbours are nearest: several states would be several groups.
+    middle = some[np.argmin(nearest)]
+    rows = np.flatnonzero(np.sum((points - middle) ** 2, axis=1) < radius)
+    if not MIN_ALIKE_ROWS <= len(rows) <= MAX_SHARE_OF_ALIKE_ROWS * excerpt.n:
+        return
+    if belong_to_inputs(excerpt, rows):
         return
     if excerpt.of_sequence and follow_inputs(excerpt.residuals, rows):
         return
@@ -55,17 +60,9 @@ def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
     )
 
 
-def _are_alike(points: Floats) -> Floats:
-    """Return which points have several others far nearer than usual."""
+def _squared_distances_to_nearest(points: Floats) -> Floats:
+    """Return the squared distance of each point to the last of its nearest ones."""
     squares = np.einsum("ij,ij->i", points, points)
     distances = squares[:, None] + squares - 2 * points @ points.T
-    nearest = np.partition(distances, N_NEAREST, axis=1)[:, N_NEAREST]
-    limit = MAX_RATIO_OF_DISTANCES**2 * np.median(nearest)
-    return nearest < limit
-
-
-def _rows_of_cluster(points: Floats, alike: Floats) -> Integers:
-    """Return all rows as near to the middle of the alike ones as most of these are."""
-    middle = np.median(alike, axis=0)
-    radius = 3 * np.median(np.sum((alike - middle) ** 2, axis=1))
-    return np.flatnonzero(np.sum((points - middle) ** 2, axis=1) <= radius)
+    nearest: Floats = np.partition(distances, N_NEAREST, axis=1)[:, N_NEAREST]
+    return nearest
