@@ -460,7 +460,7 @@ def test_packed_integers_and_missing_values_of_netcdf_are_unpacked(tmp_path):
 
 
 def test_other_files_under_these_names_are_told_apart(tmp_path):
-    (tmp_path / "classic.nc").write_bytes(b"CDF\x01" + bytes(100))
+    (tmp_path / "classic.nc").write_bytes(b"CDF\x05" + bytes(100))
     with pytest.raises(DataError, match="classic format; convert it with nccopy"):
         infocap.read(tmp_path / "classic.nc")
     (tmp_path / "octave.mat").write_text("# Created by Octave 8.4.0\n" + "# name: u\n" * 20)

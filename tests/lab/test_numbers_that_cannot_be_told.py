@@ -202,6 +202,19 @@ def test_components_of_channels_hold_at_least_nothing_that_cannot_be_told(kind, 
     assert_no_senseless_number(comparison)
 
 
+def test_bars_of_degrees_that_cannot_be_told_stay_empty(parts):
+    assert parts.sums_by_degree().max() > 1e5
+    for ax in (infocap.plot.capacity_bars(parts), infocap.plot.degree_bars({"a": parts})):
+        heights = [bar.get_height() for bar in ax.patches]
+        assert max(heights) <= 1.0
+        plt.close(ax.figure)
+
+
 def test_sweeps(result):
     sweep = infocap.workflow.Sweep({"power": (1.0, 2.0)}, (result, result))
     assert_no_senseless_number(repr(sweep))
+
+
+def test_the_page_of_a_sweep(parts):
+    sweep = infocap.workflow.Sweep({"power": (1.0, 2.0)}, (parts, parts))
+    assert_no_senseless_number(visible(infocap.report.page(sweep)))

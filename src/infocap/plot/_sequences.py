@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from .._validation import require_whole_number
 from ..basis import FUNCTION, INPUT
 from ..errors import ParameterError
-from ..result import CapacityResult
+from ..result import CapacityResult, known_sums_by_degree
 from ..typing import Floats
 from ._style import (
     COLOURS,
@@ -34,6 +34,8 @@ MAX_LABELS_OVER_BARS = 4
 MIN_VISIBLE_SHARE = 0.005
 # The colour scale of capacities ends here at least: smaller ones deserve no bright colour.
 MIN_SCALE_END = 0.02
+# With more letters in the names of bars, the names stand upright, or they would overlap.
+MAX_LETTERS_OF_NAMES = 30
 
 
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
@@ -168,7 +170,8 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         require_numbers(result)
     places = np.arange(len(result_list))
     with axes_in_style(ax) as ax:
-        sums_by_degree = [result.sums_by_degree() for result in result_list]
+        # Degrees whose capacity cannot be told stay empty.
+        sums_by_degree = [known_sums_by_degree(result) for result in result_list]
         table = pd.DataFrame(sums_by_degree).fillna(0.0).loc[:, 1:]
         highest_degree = max(table.columns[(table != 0).any()], default=1)
         table = table.loc[:, :highest_degree]
@@ -193,6 +196,8 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         settings = getattr(results, "settings", {})
         ax.set_xlabel(", ".join(settings).replace("_", " "))
         ax.set_xticklabels(names if len(names) > 1 else [""])
+        if sum(map(len, names)) > MAX_LETTERS_OF_NAMES:
+            ax.tick_params(axis="x", rotation=90)
         ax.set_ylim(0, 1.05 * max(*ranks, *totals))
         # The legend has the order of the stack, from top to bottom.
         handles, labels = ax.get_legend_handles_labels()

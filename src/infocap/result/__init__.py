@@ -14,6 +14,7 @@ from ._latex import MIN_WRITTEN_ERROR as MIN_WRITTEN_ERROR
 from ._latex import ROWS_OF_TABLE as ROWS_OF_TABLE
 from ._target import Capacity as Capacity
 from ._target import errors_by_degree as errors_by_degree
+from ._target import known_sums_by_degree as known_sums_by_degree
 from ._target import sum_over as sum_over
 from ._target import sums_over_degrees as sums_over_degrees
 from ._target import untold_degrees as untold_degrees

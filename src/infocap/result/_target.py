@@ -149,6 +149,13 @@ def untold_degrees(result: "CapacityResult") -> list[int]:
     return [degree for degree, one in enumerate(sums) if not one.can_be_told]
 
 
+def known_sums_by_degree(result: "CapacityResult") -> Floats:
+    """Return the capacity of each degree as pictures show it, 0 where it cannot be told."""
+    sums = result.sums_by_degree()
+    sums[untold_degrees(result)] = 0.0
+    return sums
+
+
 def errors_by_degree(result: "CapacityResult") -> Floats | None:
     """Return the standard error of the sum of each degree; None where the method gives none."""
     if result.standard_error is None:

@@ -14,7 +14,7 @@ from ..estimators import DEFAULT_METHOD, Estimator, find_method
 from ..recording import Recording, fold_recording
 from ..result import CapacityResult
 from ..samples import TraceSteps
-from ..systems import measure
+from ..systems import is_instrument, measure, system_of_instrument
 from ..typing import ArrayLike, Floats, System
 from ._from_arrays import EstimateOptions, estimate_arrays, estimate_trace
 from ._from_recording import estimate_recording
@@ -196,7 +196,8 @@ def probe(
     system
         A function that takes inputs (samples, inputs) and gives readouts (samples, channels). A
         system that takes a ``seed``, too, gets one derived from `seed`, so that its noise is
-        reproducible.
+        reproducible. Or an instrument, an object with ``measure(u)`` that takes the inputs of one
+        sample, or of a whole sequence, and gives its readouts.
     basis
         The functions whose capacities are estimated. With a basis of delayed inputs, from
         `delayed_basis`, the samples are the steps of one sequence.
@@ -298,6 +299,8 @@ def measure_at_drawn_inputs(
         u = draw(basis, n_samples, **draw_options)
         sample_weight = None
 
+    if is_instrument(system) and not callable(system):
+        system = system_of_instrument(system, basis.of_sequences)
     # The noise has random numbers of its own, apart from those of the design.
     noise_seed = None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]
     share = WEIGHTED_SHARE if draws_weighted else 0.0

@@ -19,17 +19,16 @@ def provenance(recording: Recording | None = None) -> dict[str, Any]:
     The recording's metadata hold the plan of the run, with the seed, and the names of the files
     that were read.
     """
-    entries = {
-        "estimated": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": platform.node(),
-    }
-    entries |= _versions()
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    entries = {"estimated": date, "host": platform.node()} | _versions()
     if recording is None:
         return entries
     if recording.readout_unit:
         entries["readout_unit"] = recording.readout_unit
     if recording.plan:
         entries["design"] = design_fingerprint(recording.plan)
+        if "seed" in recording.plan:
+            entries["seed"] = recording.plan["seed"]
     return entries | recording.metadata
 
 

@@ -21,6 +21,7 @@ from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
 from ._questions import channels, task
 from ._reproduce import reproduce, simulate
+from ._sweep import sweep
 from ._terminal import EXIT_BAD_DATA, EXIT_USAGE, echo, name_options
 
 
@@ -64,6 +65,7 @@ COMMANDS = (
     diagnose,
     estimate,
     explore,
+    sweep,
     show,
     compare,
     channels,

@@ -9,9 +9,9 @@ from ..._files import write_whole
 from ..._formatting import counted, join_names
 from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
-from ...recording import Recording, without_overshoot
+from ...recording import Recording, find_steps, without_overshoot
 from ...result import ROWS_OF_TABLE, is_result, load_result
-from ...workflow import Diagnosis, repair
+from ...workflow import Diagnosis, is_sweep, load_sweep, repair
 from ...workflow import cite as cite_result
 from ...workflow import compare as compare_results
 from ...workflow import diagnose as diagnose_recording
@@ -47,6 +47,8 @@ from ._terminal import (
 SUFFIX_WITH_METADATA = ".nc"
 # Names of channels that `infocap diagnose` lists.
 MAX_CHANNELS_LISTED = 6
+# Rows for which inputs stay constant, from which on they may be virtual nodes.
+MIN_ROWS_HELD = 2
 
 
 @click.command("import")
@@ -88,8 +90,31 @@ def _preview(files: NamedInputFiles) -> None:
         raise
     # What was left out is among the lines already.
     checks = [check for check in recording.checks if "left_out" not in check.found]
-    say(describe(recording), checks, [])
+    say([*describe(recording), *_question_about_steps(files, recording)], checks, [])
     echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
+
+
+def _question_about_steps(files: NamedInputFiles, recording: Recording) -> list[str]:
+    """Return a question where inputs are held for several rows, which may be virtual nodes."""
+    if files.rows_per_step is not None:
+        return []
+    try:
+        steps = find_steps(recording.inputs)
+    except DataError:  # they are not held
+        return []
+    if steps.rows_per_step < MIN_ROWS_HELD:
+        return []
+    n_rows = steps.rows_per_step
+    options_needed = f"--rows-per-step {n_rows}"
+    if steps.offset:
+        options_needed += f" --offset {steps.offset}"
+    return [
+        "",
+        wrapped(
+            f"The input stays constant for {n_rows} rows. Were these {n_rows} virtual nodes? Then "
+            f"give {options_needed}. If it was measured {n_rows} times, go on as it is."
+        ),
+    ]
 
 
 @click.command(cls=InputsCommand)
@@ -205,11 +230,14 @@ def _write_repaired(diagnosis: Diagnosis, output: Path) -> None:
 )
 @options("output", ShowOutput)
 def show(files: InputFiles, top: int, latex: str | None, output: ShowOutput) -> None:
-    """Show the result, or the recording, that FILES hold.
+    """Show the result, the sweep or the recording that FILES hold.
 
     `infocap import --preview` looks into files of other programs.
     """
     output.check()
+    if len(files.files) == 1 and is_sweep(files.files[0]):
+        output.tell([str(load_sweep(files.files[0]))], ())
+        return
     if len(files.files) == 1 and is_result(files.files[0]):
         result = load_result(files.files[0])
         if latex is not None:
@@ -294,15 +322,20 @@ def names_of(files: Sequence[Path]) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("result", type=FILE)
+@click.argument("result", type=PATH)
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
-    """Show a result as one HTML page, which needs no network."""
+    """Show a result as one HTML page, which needs no network.
+
+    RESULT may be the folder that `infocap sweep -o` wrote: the page then has a picture for each
+    setting.
+    """
     from ..report import save  # with matplotlib, which is slow to import
 
     refuse_other_page(output, (".html",))
-    path = save(load_result(result), output, title)
+    loaded = load_sweep(result) if result.is_dir() else load_result(result)
+    path = save(loaded, output, title)
     echo(f"written to {path}")
 
 

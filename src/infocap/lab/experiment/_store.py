@@ -1,6 +1,7 @@
 """The acquisition store: every measurement is on the disk before it counts as measured."""
 
 import os
+import platform
 import shutil
 import sqlite3
 import time
@@ -103,6 +104,7 @@ class Store:
         self._provenance = {
             "begun": _now(),
             "acquired_with": f"infocap {__version__}",
+            "acquired_on": platform.node(),
             **plan.provenance,
         }
         self._connection = _connect(self.path)

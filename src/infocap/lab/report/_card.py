@@ -21,10 +21,10 @@ from ...result import (
     READABLE_SUFFIXES,
     CapacityResult,
     is_result,
+    known_sums_by_degree,
     load_result,
     untold_degrees,
 )
-from ...typing import Floats
 from . import _figures, _tables
 from ._html import NO_VALUE, Markup, element, fill_template, fixed, join, table_row, with_error
 from ._page import (
@@ -332,7 +332,7 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
     basis = result.basis
     bar = _figures.stacked_bar(_parts_by_degree(result), result.maximum, "Capacity by degree")
     width = f"{100 * result.maximum / largest_maximum:.1f}%"
-    sums = _known_sums_by_degree(result)
+    sums = known_sums_by_degree(result)
     sorted_by = 0.0 if result.nothing_to_show else result.total
     hides_degrees = bool(result.nothing_to_show or untold_degrees(result))
     mean_degree = float(np.arange(len(sums)) @ sums) / max(float(sums.sum()), 1e-9)
@@ -378,20 +378,13 @@ def _memory_capacity(result: CapacityResult) -> str:
     return with_error(float(capacity), capacity.standard_error, capacity.maximum)
 
 
-def _known_sums_by_degree(result: CapacityResult) -> Floats:
-    """Return the capacity of each degree, 0 where it cannot be told."""
-    sums = result.sums_by_degree()
-    sums[untold_degrees(result)] = 0.0
-    return sums
-
-
 def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     """Return the capacity of each degree, and what noise allows in functions outside the basis."""
     highest = len(DEGREE_COLOURS) - 1  # stands for all higher degrees, too
     parts: list[_figures.Part] = []
     if result.nothing_to_show:
         return parts
-    sums = _known_sums_by_degree(result)
+    sums = known_sums_by_degree(result)
     shown = np.bincount(np.minimum(np.arange(len(sums)), highest), sums)
     for degree, capacity in enumerate(shown.tolist()):
         if capacity > 0:

@@ -12,7 +12,6 @@ from ..._formatting import percent
 from ...errors import InfocapError
 from ...result import CapacityResult
 from ..experiment import (
-    DEFAULT_UNTIL,
     REFRESH_INTERVAL_S,
     Status,
     counts_in_words,
@@ -37,7 +36,9 @@ WARNING_TONE = "warned"
 
 
 @contextmanager
-def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> Iterator[str]:
+def live(
+    path: str | Path, *, until: float | None = None, nan_policy: str = "raise", port: int = 0
+) -> Iterator[str]:
     """Serve the page of a run in progress, which updates itself.
 
     The page is computed on request, so an idle server costs nothing. Its address holds a token that
@@ -48,7 +49,10 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
     path
         The store of the run.
     until
-        The width of the 95 % interval of the total at which the page advises to stop.
+        The width of the 95 % interval of the total at which the page says that you may stop;
+        without it, it never does.
+    nan_policy
+        What to do with rows in which values are missing, as for `infocap.estimate`.
     port
         The port of the server; 0 takes any that is free.
 
@@ -72,7 +76,7 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
     # Importing the server takes long, and few users need it.
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    page = _LivePage(path, until)
+    page = _LivePage(path, until, nan_policy)
     token = secrets.token_urlsafe(16)
 
     class Handler(BaseHTTPRequestHandler):
@@ -102,10 +106,11 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
 class _LivePage:
     """The page of a run, which remembers the last status that could be read."""
 
-    def __init__(self, path: str | Path, until: float) -> None:
+    def __init__(self, path: str | Path, until: float | None, nan_policy: str) -> None:
         self.path = path
         self.until = until
-        self.status = status(path, until=until)
+        self.nan_policy = nan_policy
+        self.status = status(path, until=until, nan_policy=nan_policy)
         self.lock = Lock()  # Each request has a thread of its own.
 
     def html(self) -> str:
@@ -113,7 +118,7 @@ class _LivePage:
         problem = ""
         with self.lock:
             try:
-                self.status = self.status.refreshed(self.until)
+                self.status = self.status.refreshed(self.until, self.nan_policy)
             except InfocapError as error:
                 problem = str(error)
             current = self.status

@@ -17,6 +17,7 @@ from ..._version import __version__
 from ...errors import DataError, ParameterError
 from ...result import CapacityResult, per_term, saved_attributes, saved_metadata
 from ...typing import Integers
+from ...workflow import Sweep
 from . import _figures, _tables
 from ._html import (
     Markup,
@@ -41,15 +42,15 @@ BASIC_ATTRIBUTES = (
 )  # fmt: skip
 
 
-def save(result: CapacityResult, path: str | Path, title: str | None = None) -> Path:
-    """Write the page of a result to a file.
+def save(result: CapacityResult | Sweep, path: str | Path, title: str | None = None) -> Path:
+    """Write the page of a result, or of a sweep, to a file.
 
     Parameters
     ----------
     result
-        What `infocap.estimate` returned.
+        What `infocap.estimate` returned, or a sweep.
     path
-        The file, whose name ends in ``.html``. `infocap.load_result` reads it back.
+        The file, whose name ends in ``.html``. `infocap.load_result` reads that of a result back.
     title
         The heading; by default the title of the plan, if there is one.
 
@@ -79,13 +80,13 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
-def page(result: CapacityResult, title: str | None = None) -> str:
+def page(result: CapacityResult | Sweep, title: str | None = None) -> str:
     """Return the page of a result as HTML that needs no network, no server and no other file.
 
     Parameters
     ----------
     result
-        What `infocap.estimate` returned.
+        What `infocap.estimate` returned, or a sweep.
     title
         The heading; by default the title of the plan, if there is one.
 
@@ -96,6 +97,10 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
+    if isinstance(result, Sweep):
+        from ._sweep_page import sweep_page  # which is built of the parts of this page
+
+        return sweep_page(result, title)
     title = str(title or _tables.recorded_plan(result).get("title") or DEFAULT_TITLE)
     result = checked_result(result)
     return whole_page(title, page_body(result, title), embedded_numbers(result, title))
