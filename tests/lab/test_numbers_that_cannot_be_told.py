@@ -202,6 +202,14 @@ def test_components_of_channels_hold_at_least_nothing_that_cannot_be_told(kind, 
     assert_no_senseless_number(comparison)
 
 
+def test_lines_of_capacities_that_cannot_be_told_have_gaps(parts):
+    ax = infocap.plot.memory_function(parts)
+    drawn = np.concatenate([np.ravel(line.get_ydata()) for line in ax.lines])
+    assert not np.any(np.nan_to_num(np.abs(drawn.astype(float))) > 1)
+    assert np.isnan(drawn.astype(float)).any()
+    plt.close(ax.figure)
+
+
 def test_bars_of_degrees_that_cannot_be_told_stay_empty(parts):
     assert parts.sums_by_degree().max() > 1e5
     for ax in (infocap.plot.capacity_bars(parts), infocap.plot.degree_bars({"a": parts})):

@@ -98,7 +98,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
             if degree == 1 and "recall" in table:
                 # Under dependent inputs, what can be recalled is more than what is remembered.
                 style: Any = {"color": colour, "linestyle": ":", "linewidth": 1.0}
-                recall = table["recall"]
+                recall = table["recall"].where(~(table["recall_standard_error"] > 1))
                 ax.plot(table.index, recall, label="recall of the input itself", **style)
                 _draw_band(ax, recall, table["recall_standard_error"], GREY)
         # Where nothing is remembered any more, there is nothing to be seen.
@@ -128,7 +128,10 @@ def _with_delays_not_found(
 def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:
     """Draw capacity over delay, filled where it is significant, with a band if errors are known."""
     delays = table.index.to_numpy()
-    capacities = table["capacity"].to_numpy()
+    capacities = table["capacity"].to_numpy(copy=True)
+    if "standard_error" in table:
+        # Capacities that cannot be told leave gaps.
+        capacities[table["standard_error"] > 1] = np.nan
     significant = capacities > 0
     markers: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
     ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **markers)
@@ -139,7 +142,7 @@ def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None
 
 def _draw_band(ax: Axes, values: pd.Series, errors: pd.Series, colour: str) -> None:
     """Draw a band of one standard error, within the range of single capacities."""
-    half_width = errors.fillna(0.0)
+    half_width = errors.where(~(errors > 1)).where(errors.notna(), 0.0)
     low = np.clip(values - half_width, 0, 1)
     high = np.clip(values + half_width, 0, 1)
     ax.fill_between(values.index, low, high, color=colour, alpha=0.25, linewidth=0)
