@@ -257,7 +257,10 @@ def show(files: InputFiles, top: int, latex: str | None, output: ShowOutput) -> 
 @click.command()
 @click.argument("result", type=FILE, required=False)
 def cite(result: Path | None) -> None:
-    """Print what to cite, in BibTeX; of a RESULT also the paragraph for the methods section."""
+    """Print what to cite, and of a RESULT the methods paragraph.
+
+    The references are in BibTeX.
+    """
     citation = cite_result(None if result is None else load_result(result))
     if citation.methods:
         echo(f"{citation.methods}\n")

@@ -32,7 +32,10 @@ def channels(
     plot: tuple[Path, ...],
     force: bool,
 ) -> None:
-    """Find out which readouts of FILES matter, and how few keep most of the capacity."""
+    """Find the few readouts of FILES that keep most of the capacity.
+
+    Of each readout it says what is lost without it.
+    """
     written = [*plot]
     if output is not None:
         refuse_existing(output, force, (".csv",))
@@ -58,10 +61,10 @@ def channels(
     "--names", multiple=True, help="Once for each device.  [default: the names of the files]"
 )
 def task(name: str, files: tuple[Path, ...], names: tuple[str, ...]) -> None:
-    """Predict how well devices do the task NAME, such as narma10, from their results in FILES.
+    """Predict how well devices do the task NAME from their results.
 
-    What the task needs is compared with what each device computes; nothing is trained. Results are
-    those of devices with memory, in .nc files.
+    A NAME is narma10, for example, and the results in FILES are .nc files of devices with memory.
+    What the task needs is compared with what each device computes; nothing is trained.
     """
     from ...tasks import named_task, predict_score
 
