@@ -29,6 +29,10 @@ from ._rows import capacity_of_rows
 FACTORS = (-1.0, 2.0, 4.0, 10.0, 100.0, 1000.0)
 # Stands in place of a factor where the branches differ by the full range of the channel.
 FULL_RANGE = 1.0
+# What a full turn is in degrees, radians and turns, and the part of it at each end that the values
+# of an angle may leave empty.
+TURNS = (360.0, 2 * np.pi, 1.0)
+MAX_UNFILLED_TURN = 0.01
 # Factors from this on are those of units; smaller ones, of ranges and signs.
 MIN_FACTOR_OF_UNITS = 100.0
 # The smallest gain of a finding. Mistakes have gains of 20 and more; bistable devices, which have
@@ -190,6 +194,15 @@ def _check(excerpt: Excerpt, found: dict[int, Branches], rows: Integers) -> Chec
             f"hold values of two kinds, of which one is {best.factor:g} times too large beside the "
             'other (autorange, V and mV, or "1,234" read as 1.234)'
         )
+    if best.factor == FULL_RANGE and _are_angles(excerpt, channels):
+        return finding(
+            f"at least {len(names)} channels ({join_names(names)}) jump by a full turn where the "
+            "fit by their inputs does not: they are angles",
+            cause="wrapped",
+            next_step="give the sine and the cosine of each, which do not jump",
+            is_note=True,
+            channels=names,
+        )
     return finding(
         f"at least {len(names)} channels ({join_names(names)}) {what}. With {best.share:.1%} of "
         f"the values corrected, the fit by the inputs leaves {best.gain:.0f} times less variance",
@@ -202,6 +215,19 @@ def _check(excerpt: Excerpt, found: dict[int, Branches], rows: Integers) -> Chec
         factor=best.factor,
         share=best.share,
     )
+
+
+def _are_angles(excerpt: Excerpt, channels: list[int]) -> bool:
+    """Return whether channels fill a full turn, in degrees, radians or turns."""
+    low, high = excerpt.ends[:, channels] / excerpt.scale[channels]
+    for turn in TURNS:
+        for start in (0.0, -turn / 2):
+            margin = MAX_UNFILLED_TURN * turn
+            begins = (low >= start) & (low < start + margin)
+            ends = (high <= start + turn) & (high > start + turn - margin)
+            if np.all(begins & ends):
+                return True
+    return False
 
 
 def _suspicious_channels(excerpt: Excerpt) -> Integers:

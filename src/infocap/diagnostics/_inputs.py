@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import poisson
 
 from .._formatting import join_names
 from ..basis import DiscreteFamily
 from ..errors import Check
 from ..samples import Hold, suggest_domain
 from ..typing import Floats, Integers
-from ._chance import normal_scores
+from ._chance import normal_scores, poisson_tail
+from ._exact import equal_rows
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
 from ._finding import finding
 from ._holds import follows_a_course, hold_of_inputs
@@ -89,8 +89,8 @@ def inputs_off(excerpt: Excerpt) -> Iterator[Check]:
     if coarse:
         yield _check_of_digits(coarse)
     frequent = _frequent_inputs(excerpt, [k for k in continuous if k not in coarse])
-    if frequent:
-        yield _check_of_frequent_inputs(excerpt, frequent)
+    for k, value in frequent.items():
+        yield _check_of_frequent_input(excerpt, k, value)
     partly_filled = {}
     if excerpt.samples.sqrt_sample_weight is None:
         others = [k for k in continuous if k not in coarse]
@@ -111,7 +111,7 @@ def _coarse_inputs(excerpt: Excerpt, inputs: Iterable[int]) -> dict[int, Floats]
     if excerpt.n < MIN_ROWS_PER_VALUE * MAX_VALUES_OF_COARSE_INPUT:
         return {}
     values = {k: np.unique(excerpt.u[excerpt.some, k]) for k in inputs}
-    return {k: v for k, v in values.items() if len(v) <= MAX_VALUES_OF_COARSE_INPUT}
+    return {k: v for k, v in values.items() if 1 < len(v) <= MAX_VALUES_OF_COARSE_INPUT}
 
 
 def _check_of_digits(coarse: dict[int, Floats]) -> Check:
@@ -130,7 +130,7 @@ def _check_of_digits(coarse: dict[int, Floats]) -> Check:
 def _frequent_inputs(excerpt: Excerpt, inputs: list[int]) -> dict[int, float]:
     """Return the value of each input, if any, that comes far more often than those beside it.
 
-    Of rows in which an input stays the first one counts.
+    Where an input keeps a value for several rows, only the first of them counts.
     """
     apart = MIN_EQUAL_IN_SAMPLE - 1
     some = np.sort(excerpt.u[excerpt.some][:, inputs], axis=0)
@@ -138,31 +138,31 @@ def _frequent_inputs(excerpt: Excerpt, inputs: list[int]) -> dict[int, float]:
     frequent = {}
     for k in [k for k, is_equal in zip(inputs, has_equal, strict=True) if is_equal]:
         column = excerpt.u[:, k]
-        values, counts = np.unique(column[1:][np.diff(column) != 0], return_counts=True)
+        is_new = np.append(True, np.diff(column) != 0)
+        values, counts = np.unique(column[is_new], return_counts=True)
         if len(values) < MIN_VALUES:
             continue
         beside = largest_count_beside(counts)
         top = int(np.argmax(counts - FREQUENCY_RATIO * beside))
-        chance = poisson.sf(counts[top] - 1, 2 * beside[top] + 0.5) * len(values)
+        chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values) * len(inputs)
         is_often = counts[top] > FREQUENCY_RATIO * beside[top]
         if is_often and chance < FALSE_ALARM_OF_VALUES * excerpt.share:
             frequent[k] = float(values[top])
     return frequent
 
 
-def _check_of_frequent_inputs(excerpt: Excerpt, frequent: dict[int, float]) -> Check:
-    k, value = next(iter(frequent.items()))
+def _check_of_frequent_input(excerpt: Excerpt, k: int, value: float) -> Check:
     column = excerpt.u[:, k]
     is_at_end = value in (column.min(), column.max())
     return finding(
-        f"{named(frequent)} takes the value {value:.6g} in {np.mean(column == value):.1%} of the "
+        f"{named([k])} takes the value {value:.6g} in {np.mean(column == value):.1%} of the "
         "rows, far more often than the values beside it: a source or a meter at the end of its "
         "range, or values that were filled in",
         cause="domain" if is_at_end else "shape of inputs",
         next_step="give the values that were sent, and leave out rows that were filled in",
         in_short=OTHER_DISTRIBUTION,
         rows=excerpt.rows[column == value],
-        inputs=[*frequent],
+        inputs=[k],
     )
 
 
@@ -176,16 +176,23 @@ def _partly_filled_inputs(excerpt: Excerpt, inputs: Iterable[int]) -> dict[int, 
 
 def _filled_part(excerpt: Excerpt, k: int) -> FilledPart | None:
     """Return the range of an input that is as declared but for an empty end; else None."""
-    n = excerpt.n
-    empty_end = -np.log(FALSE_ALARM_OF_VALUES * excerpt.share) / n
-    if empty_end > MAX_EMPTY_END:
-        return None
     family = excerpt.low.families[k]
     column = excerpt.u[:, k]
     low = float(column.min())
     high = float(column.max())
-    first, last = family.quantile(np.array([empty_end, 1 - empty_end]))
-    if low <= first and last <= high:
+
+    def reaches_both_ends(n: int) -> bool:
+        """Return whether so many inputs would leave ends of this size empty by chance."""
+        empty_end = -np.log(FALSE_ALARM_OF_VALUES * excerpt.share) / n
+        if empty_end > MAX_EMPTY_END:
+            return True
+        first, last = family.quantile(np.array([empty_end, 1 - empty_end]))
+        return bool(low <= first and last <= high)
+
+    if reaches_both_ends(excerpt.n):
+        return None
+    n = _number_of_inputs(excerpt)  # is smaller where inputs were measured several times
+    if reaches_both_ends(n):
         return None
     start, stop = family.quantile(np.array([0.5 / n, 1 - 0.5 / n]))
     stretched = start + (column - low) * (stop - start) / max(high - low, np.finfo(float).tiny)
@@ -269,11 +276,20 @@ def _means_in_standard_errors(excerpt: Excerpt) -> Floats:
     those of the means of 16 parts, if they are larger.
     """
     if excerpt.related_inputs is None:
-        return excerpt.means
+        if np.abs(excerpt.means).max(initial=0.0) <= MAX_STANDARD_ERRORS:
+            return excerpt.means
+        # Inputs that were measured several times count once.
+        return excerpt.means * np.sqrt(_number_of_inputs(excerpt) / excerpt.n)
     # `y` is centred and scaled, so the means of its parts are the deviations from the mean.
     parts = np.array([part.mean(axis=1) for part in np.array_split(excerpt.y, N_PARTS, axis=1)])
     relative_error = parts.std(axis=0, ddof=1) / np.sqrt(N_PARTS) * np.sqrt(excerpt.n)
     return excerpt.means / np.maximum(2 * relative_error, 1)
+
+
+def _number_of_inputs(excerpt: Excerpt) -> int:
+    """Return the number of rows whose inputs differ from those of all others but for repeats."""
+    repeated, _ = equal_rows(excerpt.u)
+    return excerpt.n - len(repeated)
 
 
 def without_effect(excerpt: Excerpt) -> Iterator[Check]:

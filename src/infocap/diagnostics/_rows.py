@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import binom, poisson
 
 from .._formatting import counted
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._chance import level
+from ._chance import binomial_tail, level, poisson_tail
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._lags import MAX_LAG
@@ -48,6 +47,11 @@ MIN_CHANCE_OF_NEIGHBOURS = 0.01
 # some standard errors where rows are few.
 MAX_MEAN_OF_FUNCTION = 0.5
 MAX_STANDARD_ERRORS_OF_MEAN = 3.3
+# Delays at which inputs tell where a device with memory switches.
+N_RECENT_DELAYS = 4
+# Part of the bad rows of a sequence that must fit the inputs of another row. Of rows from another
+# table half do, of a device that switches between few states a third.
+MIN_SHARE_FROM_ELSEWHERE = 0.45
 # Smallest deviation that is told from zero.
 SMALLEST_DEVIATION = np.finfo(np.float32).tiny
 
@@ -102,7 +106,7 @@ def _rows_of_neighbours(
     first_far = MAX_LAG + 40
     far_lags = generator.integers(first_far, excerpt.n - first_far, N_FAR_LAGS)
     by_chance = (sum(fits(int(far)).sum() for far in far_lags) + 1) / N_FAR_LAGS
-    p_value = float(poisson.sf(counts[lag] - 1, by_chance)) * len(lags)
+    p_value = float(poisson_tail(counts[lag], by_chance)) * len(lags)
     if p_value >= level(excerpt):
         return
     rows = bad[np.any(list(fitting.values()), axis=0)]
@@ -138,6 +142,8 @@ def _foreign_rows(
         return
     if is_sequence and follow_inputs(residuals, bad):
         return
+    if is_sequence and _are_neighbours(_recent_inputs(residuals), bad, generator):
+        return
     if _are_neighbours(fitted, bad, generator):
         return
     compared = bad
@@ -163,8 +169,10 @@ def _foreign_rows(
     left = a[compared] - fitted[compared]
     by_chance = fits_elsewhere(fitted[compared] + left[exchanged])
     chance = (by_chance + 1) / (len(compared) + 2)
-    p_value = float(binom.sf(found - 1, len(compared), chance))
+    p_value = binomial_tail(found, len(compared), chance)
     if p_value >= level(excerpt) or found < MIN_MISPLACED_ROWS:
+        return
+    if is_sequence and found < MIN_SHARE_FROM_ELSEWHERE * len(compared):
         return
     n_foreign = len(bad) * found / len(compared)
     capacity = capacity_of_rows(residuals, n_foreign)
@@ -192,9 +200,16 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
     if len(rows) > MAX_ROWS_FOR_NEIGHBOURS:
         compared = generator.choice(rows, MAX_ROWS_FOR_NEIGHBOURS, replace=False)
     hits = int(np.isin(nearest_rows(points, compared), rows).sum())
-    return bool(
-        binom.sf(hits - 1, len(compared), len(rows) / len(points)) < MIN_CHANCE_OF_NEIGHBOURS
-    )
+    p_value = binomial_tail(hits, len(compared), len(rows) / len(points))
+    return p_value < MIN_CHANCE_OF_NEIGHBOURS
+
+
+def _recent_inputs(residuals: Residuals) -> Floats:
+    """Return the last inputs of each row of a sequence, (rows, inputs)."""
+    functions = residuals.fit.functions
+    linear = np.flatnonzero(functions.degrees == 1)
+    n_recent = N_RECENT_DELAYS * functions.n_inputs
+    return np.ascontiguousarray(residuals.values[linear[:n_recent]].T)
 
 
 def follow_inputs(residuals: Residuals, rows: Integers) -> bool:

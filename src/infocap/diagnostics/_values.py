@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.stats import poisson
 
 from .._formatting import join_names
 from ..basis import DiscreteFamily
 from ..errors import Check
 from ..typing import Floats, Integers
+from ._chance import poisson_tail
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._outliers import belong_to_inputs, capacity_of_cells
@@ -191,7 +191,7 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
             continue
         if len(rows) >= MIN_FROZEN_ROWS and np.mean(np.diff(rows) == 1) > MIN_SHARE_IN_RUNS:
             frozen.append(channel)
-        elif _is_no_state(excerpt, channel, rows):
+        elif _was_written_in(excerpt, channel, rows):
             with_codes[channel] = rows
     if with_codes:
         rows = np.unique(np.concatenate(list(with_codes.values())))
@@ -219,8 +219,8 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
         )
 
 
-def _is_no_state(excerpt: Excerpt, channel: int, rows: Integers) -> bool:
-    """Return whether rows hold one value of a channel though the device is in no one state there.
+def _was_written_in(excerpt: Excerpt, channel: int, rows: Integers) -> bool:
+    """Return whether a value was put in by a program: its rows belong to no state of the device.
 
     A state of the device belongs to some inputs, and next to it the channel has values nearby. What
     a program writes comes at any inputs, in place of values far away, or where nothing is near.
@@ -246,16 +246,16 @@ def _replaces_far_values(excerpt: Excerpt, column: Floats, rows: Integers) -> bo
     """Return whether rows with nearly the same readouts hold values far from the frequent one."""
     is_frequent = np.zeros(excerpt.n, dtype=bool)
     is_frequent[rows] = True
-    with_others = np.flatnonzero(~is_frequent)
+    other_rows = np.flatnonzero(~is_frequent)
     generator = np.random.default_rng(0)
     compared = generator.permutation(rows)[:MAX_COMPARED_ROWS]
     readouts = excerpt.residuals.projections
-    points = np.concatenate([readouts[with_others], readouts[compared]])
-    places = np.arange(len(with_others), len(points))
-    nearest = nearest_rows(points, places, among=len(with_others))
+    points = np.concatenate([readouts[other_rows], readouts[compared]])
+    places = np.arange(len(other_rows), len(points))
+    nearest = nearest_rows(points, places, among=len(other_rows))
     value = column[rows[0]]
-    distance = np.median(np.abs(column[with_others[nearest]] - value))
-    usual = np.median(np.abs(column[with_others] - value))
+    distance = np.median(np.abs(column[other_rows[nearest]] - value))
+    usual = np.median(np.abs(column[other_rows] - value))
     return bool(distance > MIN_RATIO_OF_DISTANCES * usual)
 
 
@@ -283,7 +283,7 @@ def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
     if not 0 < is_frequent.sum() <= MAX_FREQUENT_VALUES:
         return none
     top = int(np.argmax(np.where(is_frequent, counts - 3 * beside, -np.inf)))
-    chance = poisson.sf(counts[top] - 1, 2 * beside[top] + 0.5) * len(values) * n_channels
+    chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values) * n_channels
     is_end = top in (0, len(values) - 1)  # of a clipped channel, or of a dark one
     if chance > MAX_CHANCE or is_end:
         return none
@@ -383,7 +383,9 @@ def stale(excerpt: Excerpt) -> Iterator[Check]:
     repeats_row = np.append(False, np.all(is_equal[:, channels], axis=1))
     if np.mean(repeats_row) > MAX_SHARE_OF_STALE_ROWS:
         return
-    fresh = excerpt.x[~repeats_row]
+    has_few_values = _numbers_of_values(excerpt.sorted[channels]) < MIN_VALUES
+    # Of few values many rows repeat the one before by chance, and none may be left out.
+    fresh = excerpt.x if has_few_values.any() else excerpt.x[~repeats_row]
     by_chance = np.max(
         [_equal_at_lag(fresh[:, channels], k).sum(axis=0) for k in OTHER_LAGS], axis=0
     )
