@@ -232,7 +232,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, suffix, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", no_space)
-        with pytest.raises(OSError, match="No space left"):
+        message = rf"{path} cannot be written \(No space left on device\); make room"
+        with pytest.raises(DataError, match=message):
             saved(tmp_path, suffix, seed=1)
     assert_same(infocap.read(path), before)
     assert list(tmp_path.iterdir()) == [path]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_whole_number, shown
 from ..errors import ParameterError
 from ._family import Family
 from ._registry import make, restore
@@ -16,6 +16,7 @@ from ._registry import make, restore
 MAX_BASIS_INPUTS = 100_000
 
 
+@checks_arguments
 def inputs(*described: str) -> list[Family]:
     """Return inputs with their names, units, ranges and distributions.
 
@@ -38,7 +39,8 @@ def inputs(*described: str) -> list[Family]:
     for text in described:
         if not isinstance(text, str):
             raise ParameterError(
-                f"`inputs={described!r}` must be texts such as 'Voltage [V]:0:5', one per input."
+                f"`inputs={shown(described)}` must be texts such as 'Voltage [V]:0:5', one per "
+                "input."
             )
         texts.append(text if ":" in text else f"{text}:uniform")
     return find_families(texts, None)
@@ -72,7 +74,8 @@ def find_families(
         entries = [family] * (n_inputs or 1)
     if not entries or n_inputs not in (None, len(entries)):
         raise ParameterError(
-            f"`n_inputs={n_inputs!r}` but {len(entries)} families are given; give one family for "
+            f"`n_inputs={shown(n_inputs)}` but {len(entries)} families are given; give one "
+            "family for "
             "each input, or leave out `n_inputs`."
         )
     families = [_family_of(entry) for entry in entries]
@@ -91,7 +94,7 @@ def _family_of(entry: Any) -> Family:
     if isinstance(entry, dict):
         return restore(**entry)
     raise ParameterError(
-        f"`family={entry!r}` must be a name, or a Family such as legendre() of infocap.basis."
+        f"`family={shown(entry)}` must be a name, or a Family such as legendre() of infocap.basis."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._formatting import short
+from .._validation import checks_arguments
 from ..errors import Check
 from ..typing import Integers
 
@@ -33,6 +34,7 @@ def cost_in_words(capacity: float) -> str:
     return f"up to {short(capacity)}"
 
 
+@checks_arguments
 def finding(
     sentence: str,
     *,

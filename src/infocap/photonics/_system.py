@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import array_namespace, fourier_module, is_on_host, to_library_of
 from .._processes import map_on_helpers
 from .._threads import all_cores, parallel_map
-from .._validation import require_whole_number
+from .._validation import check_fields, checks_arguments, require_numbers, require_whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 from ._fibre import Fibre
@@ -151,6 +151,7 @@ class FibreSystem:
     grid: Grid = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self._make_stages()
         per_nm = ghz_per_nm(self.pulse.wavelength_nm)
         if self.encoder.span_nm * per_nm > N_CELLS:
@@ -178,7 +179,9 @@ class FibreSystem:
         """
         system_parameters = {field.name for field in fields(self)}
         for stage_name, make_stage in STAGES.items():
-            stage = getattr(self, stage_name) or make_stage()
+            stage = getattr(self, stage_name)
+            if stage is None:
+                stage = make_stage()
             shared = [field.name for field in fields(stage) if field.name in system_parameters]
             changes = {}
             for name in shared:
@@ -191,6 +194,7 @@ class FibreSystem:
                 object.__setattr__(self, name, getattr(stage, name))
 
     @classmethod
+    @checks_arguments
     def published(cls, *, member: int = 0, **settings: Any) -> "FibreSystem":
         """Return the simulator fitted to the published experiment.
 
@@ -276,6 +280,7 @@ class FibreSystem:
         """
         return self.readouts(u, [self.length_m], seed)[0]
 
+    @checks_arguments
     def readouts(
         self,
         u: Any,
@@ -408,6 +413,7 @@ class FibreSystem:
         unit = self.pulse.density_unit * self.grid.window_ps**2
         return array_namespace(field).abs(amplitude) ** 2 * unit
 
+    @checks_arguments
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Return mask, and fields (samples, points) before and after the fibre, in sqrt(W).
 
@@ -497,7 +503,7 @@ class FibreSystem:
         """Return the inputs in double precision; refuse a wrong shape and values beyond ±1."""
         # Lists and tables become NumPy arrays; arrays of other libraries stay what they are.
         if not hasattr(u, "__dlpack__"):
-            u = np.asarray(u)
+            u = require_numbers("u", u, finite=False)
         if u.ndim != 2 or u.shape[1] != self.n_inputs or u.shape[0] == 0:
             raise DataError(
                 f"u has shape {tuple(u.shape)}; this system needs (samples, {self.n_inputs})."

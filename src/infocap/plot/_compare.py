@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .._formatting import HALF_WIDTH_95, with_error
+from .._validation import checks_arguments
 from ..workflow import Comparison
 from ..workflow import compare as compare_results
 from ._style import COLOURS, DOUBLE_MM, axes_in_style, degree_axis
@@ -22,6 +23,7 @@ BAR_SHARE = 0.92
 THIN_ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.7, "capsize": 1.5}
 
 
+@checks_arguments
 def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw capacity by total degree in groups of bars, with 95 % intervals; the legend has totals.
 

@@ -23,7 +23,7 @@ from .._files import (
     write_whole,
 )
 from .._hdf5 import open_hdf5
-from .._validation import require_one_of
+from .._validation import checks_arguments, require_one_of
 from .._version import __version__
 from ..basis import DelayedBasis, ProductBasis, find_maker
 from ..errors import Check, DataError, ParameterError
@@ -130,6 +130,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     return path
 
 
+@checks_arguments
 def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote, or the numbers that a report or a card carries.
 

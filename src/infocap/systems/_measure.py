@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Collection
 from typing import Any
 
+from .._validation import shown
 from ..errors import DataError, ParameterError
 from ..typing import Floats, System
 
@@ -22,7 +23,9 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
            [4.]])
     """
     if not callable(system):
-        raise ParameterError(f"`system={system!r}` must be a callable from inputs to readouts.")
+        raise ParameterError(
+            f"`system={shown(system)}` must be a callable from inputs to readouts."
+        )
     takes_seed = seed is not None and "seed" in parameter_names(system)
     x = system(u, seed=seed) if takes_seed else system(u)
     shape = getattr(x, "shape", None)

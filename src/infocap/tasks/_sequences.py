@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from .._validation import require_number, require_positive, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_number,
+    require_positive,
+    require_whole_number,
+    shown,
+)
 from ..errors import ParameterError
 from ..typing import Floats
 from ._task import Task
@@ -31,6 +37,7 @@ TARGET_LAG = 2
 STEPS_PER_UNIT = 20
 
 
+@checks_arguments
 def narma(
     order: int = 10,
     n_steps: int = 4000,
@@ -88,7 +95,7 @@ def _checked_domain(domain: tuple[float, float]) -> tuple[float, float]:
         high = require_number("domain", domain[1])
         if low < high:
             return low, high
-    raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
+    raise ParameterError(f"`domain={shown(domain)}` must be (low, high) with low below high.")
 
 
 def _draw_narma(order: int, n_steps: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -121,6 +128,7 @@ def _narma_series(u: Floats, order: int) -> Floats:
     return y
 
 
+@checks_arguments
 def parity(n: int = 3, delay: int = 0, n_steps: int = 4000, *, seed: int | None = 0) -> Task:
     """Return the product of past inputs of ± 1, u[t-delay] ... u[t-delay-n+1], which is 1 or -1.
 
@@ -160,6 +168,7 @@ def parity(n: int = 3, delay: int = 0, n_steps: int = 4000, *, seed: int | None 
     )
 
 
+@checks_arguments
 def channel_equalisation(
     n_steps: int = 4000, *, snr_db: float = 28.0, seed: int | None = 0
 ) -> Task:
@@ -202,6 +211,7 @@ def channel_equalisation(
     )
 
 
+@checks_arguments
 def mackey_glass(
     horizon: int = 84, n_steps: int = 4000, *, delay: float = 17.0, seed: int | None = 0
 ) -> Task:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._validation import require_positive, require_whole_number
+from .._validation import checks_arguments, require_positive, require_whole_number, shown
 from ..basis import ProductBasis
 from ..designs import draw
 from ..dimension import readouts, whiten
@@ -86,6 +86,7 @@ class Bound:
         variance = self.total_variance / self.n_samples + self.total_floor / self.n_samples**2
         return float(np.sqrt(variance))
 
+    @checks_arguments
     def at(self, n_samples: int) -> "Bound":
         """Return the bound for another number of samples.
 
@@ -96,6 +97,7 @@ class Bound:
         """
         return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
+    @checks_arguments
     def samples_needed(self, error: float) -> int:
         """Return the least number of samples with which a method can know the total so well.
 
@@ -113,6 +115,7 @@ class Bound:
         return max(int(np.ceil(n_samples)), self.rank + 1)
 
 
+@checks_arguments
 def efficiency_bound(
     source: System | CapacityResult,
     basis: ProductBasis | None = None,
@@ -165,7 +168,7 @@ def efficiency_bound(
         bound = _bound_of_system(source, basis, require_whole_number("draws", draws, 64), seed)
     else:
         raise ParameterError(
-            f"`source={source!r}` must be a result, or a system together with its `basis`."
+            f"`source={shown(source)}` must be a result, or a system together with its `basis`."
         )
     return bound if n_samples is None else bound.at(n_samples)
 

@@ -13,10 +13,11 @@ import scipy
 from .._arrays import array_namespace, to_library_of, to_numpy
 from .._formatting import with_error
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_one_of,
     require_probability,
     require_whole_number,
+    shown,
 )
 from ..basis import (
     DelayedBasis,
@@ -150,7 +151,7 @@ class Exploration:
         return lines
 
 
-@answers_unknown_parameters
+@checks_arguments
 def explore(
     u: ArrayLike,
     x: ArrayLike,
@@ -256,7 +257,9 @@ def explore(
             u, x, families, options, max_degree=max_degree, most_tested=most_tested
         )
     if input_noise is not None:
-        raise ParameterError(f"`input_noise={input_noise!r}` is for law='recorded'; leave it out.")
+        raise ParameterError(
+            f"`input_noise={shown(input_noise)}` is for law='recorded'; leave it out."
+        )
     only_constant = DelayedBasis(families, np.zeros((1, 3), int), memory=washout)
     evidence = gather_evidence(u, x, only_constant, **options)
     findings = [check for checks in evidence.data_findings().values() for check in checks]

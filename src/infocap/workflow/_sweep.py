@@ -22,10 +22,11 @@ from .._files import write_whole
 from .._formatting import with_error
 from .._processes import HelperError, Helpers, helpers_for
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_boolean,
     require_type,
     require_whole_number,
+    shown,
 )
 from .._version import __version__
 from ..basis import ProductBasis
@@ -125,6 +126,7 @@ class Sweep:
         """Total capacities, with one dimension for each parameter."""
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
+    @checks_arguments
     def at(self, **point: Any) -> CapacityResult:
         """Return the result at one point: ``sweep.at(power_dbm=4.5, length_m=40)``.
 
@@ -186,7 +188,7 @@ class Sweep:
         return totals.join(by_degree).reset_index().assign(**columns)
 
 
-@answers_unknown_parameters
+@checks_arguments
 def sweep(
     make_system: Callable[..., System],
     settings: Mapping[str, Iterable[Any]],
@@ -257,7 +259,7 @@ def sweep(
 
     if not callable(make_system):
         raise ParameterError(
-            f"`make_system={make_system!r}` must be a function that makes a system."
+            f"`make_system={shown(make_system)}` must be a function that makes a system."
         )
     require_type("basis", basis, ProductBasis, "product_basis(...)")
     n_samples = require_whole_number("n_samples", n_samples, 1)
@@ -428,7 +430,7 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
     """Return the values of each parameter as tuples; refuse none, and one that occurs twice."""
     if not isinstance(settings, Mapping) or not settings:
         raise ParameterError(
-            f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}."
+            f"`settings={shown(settings)}` must name parameters and values: {{'gain': [1, 2]}}."
         )
     grid = {}
     for name, values in settings.items():

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..._formatting import rounded
-from ..._validation import require_one_of
+from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
@@ -63,6 +63,7 @@ FACTS_LINE_LENGTH = 160
 PICTURE_DRAWING_HEIGHT = 290
 
 
+@checks_arguments
 def card(
     result: CapacityResult,
     path: str | Path,
@@ -213,6 +214,7 @@ def _text_lines(lines: Iterable[str], x: int, line_height: int) -> Markup:
     return join(element("tspan", line, x=x, dy=line_height) for line in lines)
 
 
+@checks_arguments
 def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devices") -> list[str]:
     """Write a page that compares all devices whose cards or results lie in a folder.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ..._formatting import percent
+from ..._validation import checks_arguments
 from ...errors import InfocapError
 from ...result import CapacityResult
 from ..experiment import (
@@ -37,6 +38,7 @@ WARNING_TONE = "warned"
 
 
 @contextmanager
+@checks_arguments
 def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> Iterator[str]:
     """Serve the page of a run in progress, which updates itself.
 
