@@ -38,6 +38,8 @@ MAKERS = {
 }
 # The kinds of NumPy types that are numbers: Boolean, signed, unsigned, float, complex.
 NUMBER_KINDS = "biufc"
+# Bytes of the longest name of a file that systems allow.
+MAX_NAME_BYTES = 255
 # The largest whole number that arrays and files hold; no size is larger.
 MAX_WHOLE_NUMBER = 2**63 - 1
 
@@ -47,6 +49,7 @@ class Kind:
     """Which values an argument may have, and in which words a message asks for one."""
 
     words: str
+    plural: str
     fits: Callable[[Any], bool]
 
 
@@ -61,7 +64,7 @@ def is_whole_number(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number, neither NaN nor infinite, that a float can hold."""
-    if not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
         return math.isfinite(value)
@@ -81,10 +84,15 @@ def is_seed(value: Any) -> bool:
 
 def is_path(value: Any) -> bool:
     """Return whether a value can be the path of a file: text without NUL, or a path."""
-    is_text = isinstance(value, str | PathLike)
-    return (
-        is_text and not isinstance(value, bytes) and len(str(value)) > 0 and "\0" not in str(value)
-    )
+    if isinstance(value, str | PathLike) and not isinstance(value, bytes):
+        parts = Path(value).parts
+        return len(str(value)) > 0 and all(_is_name(part) for part in parts)
+    return False
+
+
+def _is_name(part: str) -> bool:
+    """Return whether a system can have a file of this name."""
+    return "\0" not in part and len(part.encode(errors="replace")) <= MAX_NAME_BYTES
 
 
 def can_be_array(value: Any) -> bool:
@@ -115,17 +123,17 @@ def is_sequence(value: Any) -> bool:
     return hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
-ANYTHING = Kind("anything", lambda value: True)
-NONE = Kind("None", lambda value: value is None)
-BOOLEAN = Kind("True or False", lambda value: isinstance(value, bool | np.bool_))
-WHOLE_NUMBER = Kind("a whole number", is_whole_number)
-NUMBER = Kind("a finite number", is_number)
-SEED = Kind("a whole number, 0 or more, or None", is_seed)
-TEXT = Kind("a text", lambda value: isinstance(value, str))
-PATH = Kind("the path of a file", is_path)
-NUMBERS = Kind("an array of numbers", are_numbers)
-ARRAY = Kind(NUMBERS.words, can_be_array)
-FUNCTION = Kind("a function", callable)
+ANYTHING = Kind("anything", "values", lambda value: True)
+NONE = Kind("None", "None", lambda value: value is None)
+BOOLEAN = Kind("True or False", "True or False", lambda value: isinstance(value, bool | np.bool_))
+WHOLE_NUMBER = Kind("a whole number", "whole numbers", is_whole_number)
+NUMBER = Kind("a finite number", "finite numbers", is_number)
+SEED = Kind("a whole number, 0 or more, or None", "seeds", is_seed)
+TEXT = Kind("a text", "texts", lambda value: isinstance(value, str))
+PATH = Kind("the path of a file", "paths of files", is_path)
+NUMBERS = Kind("an array of numbers", "arrays of numbers", are_numbers)
+ARRAY = Kind(NUMBERS.words, NUMBERS.plural, can_be_array)
+FUNCTION = Kind("a function", "functions", callable)
 SIMPLE_KINDS = {
     None: NONE,
     NoneType: NONE,
@@ -159,7 +167,7 @@ def kind_of(annotation: Any) -> Kind:
         return _one_of_kinds(arguments)
     if origin is Literal:
         names = ", ".join(repr(choice) for choice in arguments)
-        return Kind(f"one of {names}", lambda value: _is_one_of(value, arguments))
+        return Kind(f"one of {names}", f"of {names}", lambda value: _is_one_of(value, arguments))
     if origin is np.ndarray:
         return NUMBERS
     if origin is not None and issubclass(origin, Callable):
@@ -169,15 +177,14 @@ def kind_of(annotation: Any) -> Kind:
     if origin is not None and issubclass(origin, Sequence):
         return _sequence(arguments)
     if origin is not None and issubclass(origin, Iterable):
-        return Kind("a list", lambda value: hasattr(value, "__iter__"))
+        return Kind("a list", "lists", lambda value: hasattr(value, "__iter__"))
     is_checkable = isinstance(annotation, type) and not getattr(annotation, "_is_protocol", False)
     if not is_checkable:
         return ANYTHING
     name = annotation.__name__
-    words = f"{_article(name)} {name}"
-    if name in MAKERS:
-        words += f" from {MAKERS[name]}"
-    return Kind(words, lambda value: isinstance(value, annotation))
+    maker = f" from {MAKERS[name]}" if name in MAKERS else ""
+    words = f"{_article(name)} {name}{maker}"
+    return Kind(words, f"{name} objects{maker}", lambda value: isinstance(value, annotation))
 
 
 def _article(name: str) -> str:
@@ -191,10 +198,19 @@ def _one_of_kinds(annotations: tuple[Any, ...]) -> Kind:
         return ANYTHING
     if PATH in kinds:  # then a text is a path, too
         kinds = [kind for kind in kinds if kind is not TEXT]
-    words = [kind.words for kind in kinds]
-    last = words.pop()
-    sentence = f"{', '.join(words)} or {last}" if words else last
-    return Kind(sentence, lambda value: any(kind.fits(value) for kind in kinds))
+    words = _joined([kind.words for kind in kinds])
+    plural = _joined([kind.plural for kind in kinds])
+    return Kind(words, plural, lambda value: any(kind.fits(value) for kind in kinds))
+
+
+def _joined(alternatives: list[str]) -> str:
+    """Return alternatives as a sentence has them.
+
+    >>> _joined(["a text", "a list", "None"])
+    'a text, a list or None'
+    """
+    *others, last = alternatives
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _is_one_of(value: Any, choices: tuple[Any, ...]) -> bool:
@@ -211,8 +227,7 @@ def _mapping(keys: Kind, values: Kind) -> Kind:
             return False
         return all(keys.fits(key) and values.fits(entry) for key, entry in value.items())
 
-    of_values = "" if values is ANYTHING else f", each {values.words}"
-    return Kind(f"a dictionary of values by name{of_values}", fits)
+    return Kind(f"a dictionary of {values.plural} by name", "dictionaries", fits)
 
 
 def _sequence(arguments: tuple[Any, ...]) -> Kind:
@@ -230,6 +245,6 @@ def _sequence(arguments: tuple[Any, ...]) -> Kind:
         return items[0] is ANYTHING or all(items[0].fits(item) for item in value)
 
     if of_fixed_length:
-        return Kind(f"{len(items)} values: {', '.join(kind.words for kind in items)}", fits)
-    of_items = "" if items[0] is ANYTHING else f", each {items[0].words}"
-    return Kind(f"a list{of_items}", fits)
+        words = ", ".join(kind.words for kind in items)
+        return Kind(f"{len(items)} values, ({words})", "lists", fits)
+    return Kind(f"a list of {items[0].plural}", "lists", fits)

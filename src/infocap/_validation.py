@@ -186,9 +186,9 @@ def require_whole_numbers(
 
 def _as_floats(name: str, value: Any) -> Any:
     """Return anything that holds real numbers as an array of floats."""
-    if hasattr(value, "detach"):
-        value = value.detach()  # a tensor of a model that could still be trained
     try:
+        if hasattr(value, "detach") and hasattr(value, "shape"):
+            value = value.detach()  # a tensor of a model that could still be trained
         values = np.asarray(value)
         if values.dtype.kind in "biuf":
             return values.astype(float)

@@ -24,7 +24,7 @@ from .._validation import (
     shown,
 )
 from ..errors import ParameterError
-from ..typing import Floats, Integers
+from ..typing import Floats, Integers, Limits
 from ._classical import fourier, legendre
 from ._evaluate import TileSizes
 from ._family import Family
@@ -265,7 +265,7 @@ def delayed_basis(
     max_delay: int | Mapping[int, int] | None = None,
     *,
     max_degree: int | None = None,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     min_delay: int = 0,
     max_factors: int | None = None,
     time_degree: int = 0,

@@ -143,7 +143,7 @@ class Family:
         return tuple(identity)
 
     @checks_arguments
-    def on(self, domain: tuple[float, float]) -> Family:
+    def on(self, domain: Limits) -> Family:
         """Return the same family for inputs that live on another interval.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._validation import checks_arguments, require_whole_number, shown
 from ..errors import ParameterError
+from ..typing import Limits
 from ._family import Family
 from ._registry import make, restore
 
@@ -46,9 +47,7 @@ def inputs(*described: str) -> list[Family]:
     return find_families(texts, None)
 
 
-def find_families(
-    family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None
-) -> list[Family]:
+def find_families(family: Any, n_inputs: int | None, domain: Limits | None = None) -> list[Family]:
     """Return one family per input.
 
     Parameters

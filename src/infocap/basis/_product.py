@@ -27,7 +27,7 @@ from .._validation import (
     shown,
 )
 from ..errors import DataError, ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import ArrayLike, Floats, Integers, Limits
 from ._evaluate import DEVICE_TILES, HOST_TILES, ProductEvaluator, TileSizes, slices
 from ._family import Family
 from ._index_sets import MAX_CANDIDATES, explicit_set, indices_of, total_degrees
@@ -462,6 +462,8 @@ class ProductBasis:
         indices
             The `indices` of the same basis.
         """
+        if not isinstance(data.get("families"), list | tuple):
+            raise ParameterError(f"`data={shown(data)}` is not what `to_dict` gives.")
         families = [restore(**description) for description in data["families"]]
         return cls(families, np.asarray(indices), **data.get("delayed", {}))
 
@@ -518,7 +520,7 @@ def product_basis(
     n_inputs: int | None = None,
     max_degree: int | None = None,
     *,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     index_set: str = "total",
     max_interactions: int | None = None,
     indices: ArrayLike | None = None,

@@ -51,9 +51,7 @@ def level(excerpt: Excerpt) -> float:
     True
     """
     if not hasattr(excerpt, "share"):
-        raise ParameterError(
-            f"`excerpt={shown(excerpt)}` must be what a test of the data is given."
-        )
+        raise ParameterError(f"`excerpt={shown(excerpt)}` must be what a test is given.")
     return FALSE_ALARM_PER_DATA_SET / N_TESTS * excerpt.share
 
 

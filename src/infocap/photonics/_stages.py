@@ -108,12 +108,20 @@ class Grid(Checked):
         return np.fft.fftfreq(self.n_points, 1 / (self.n_points * self.spacing_thz))
 
 
+# Nanometres of the longest wavelength, a millimetre; longer ones are no light.
+MAX_WAVELENGTH_NM = 1e6
+
+
 def ghz_per_nm(wavelength_nm: float) -> float:
     """Return how many GHz of frequency are 1 nm of wavelength, near a wavelength.
 
     >>> round(ghz_per_nm(1550.0), 1)
     124.8
     """
+    if not 1.0 <= wavelength_nm <= MAX_WAVELENGTH_NM:
+        raise ParameterError(
+            f"`wavelength_nm={wavelength_nm:g}` must lie between 1 and {MAX_WAVELENGTH_NM:g}."
+        )
     return SPEED_OF_LIGHT_NM_THZ / wavelength_nm**2 * 1e3
 
 

@@ -402,7 +402,7 @@ def _driving_inputs(drive: Any, n_steps: int, generator: np.random.Generator) ->
     if families:
         columns = [family.quantile(generator.random(n_steps)) for family in families]
         return np.column_stack(columns)
-    u: Floats = require_numbers("drive", drive)
+    u: Floats = np.atleast_1d(require_numbers("drive", drive))
     if len(u) < n_steps:
         raise DataError(f"drive has {len(u)} steps; give {n_steps}, or `n_steps={len(u) // 2}`.")
     return u

@@ -221,7 +221,8 @@ def _refuse_wrong_kinds(task: Any, readout: Any) -> None:
         raise ParameterError(
             f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels)."
         )
-    if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
+    is_name = isinstance(readout, str) and readout == LEAST_SQUARES
+    if not is_name and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
             f"`readout={shown(readout)}` is neither 'least-squares' nor a classifier or "
             "regressor with "

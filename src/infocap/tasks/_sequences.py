@@ -10,7 +10,7 @@ from .._validation import (
     shown,
 )
 from ..errors import ParameterError
-from ..typing import Floats
+from ..typing import Floats, Limits
 from ._task import Task
 
 # Steps before the first row, in which a recursion forgets that it started from zero.
@@ -42,7 +42,7 @@ def narma(
     order: int = 10,
     n_steps: int = 4000,
     *,
-    domain: tuple[float, float] = (0.0, 0.5),
+    domain: Limits = (0.0, 0.5),
     seed: int | None = 0,
 ) -> Task:
     """Return a nonlinear autoregressive moving average: y[t+1] from independent inputs up to u[t].

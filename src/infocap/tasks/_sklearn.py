@@ -86,7 +86,7 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the inputs as scikit-learn wants them; what it refuses is an error of ours."""
         try:
             values: Floats = validate_data(self, X, dtype=float, reset=reset)
-        except (TypeError, ValueError) as problem:
+        except (TypeError, ValueError, OverflowError) as problem:
             raise DataError(f"`X={shown(X)}` cannot be used: {problem}") from None
         return values
 

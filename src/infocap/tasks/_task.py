@@ -19,7 +19,7 @@ from .._validation import (
     shown,
 )
 from ..errors import DataError, ParameterError
-from ..samples import Table
+from ..samples import Table, as_array
 from ..typing import ArrayLike, Floats, Integers
 
 # Radius where the arms of the spirals begin, as in Lang and Witbrock (1988).
@@ -96,7 +96,7 @@ class Task:
                     "give one row per input."
                 )
             object.__setattr__(self, "features", features)
-        labels = _checked_labels(np.asarray(self.labels), n_samples, self.regression)
+        labels = _checked_labels(as_array(self.labels, "labels"), n_samples, self.regression)
         object.__setattr__(self, "labels", labels)
 
     def __repr__(self) -> str:

@@ -25,6 +25,10 @@ N_BLOCKS = 3
 FLOOR_ROWS = 1024
 
 
+# Squares of smaller errors would need more samples than a number can hold.
+MIN_SQUARED_ERROR = 1e-30
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Bound:
     """The standard errors that no method can beat with N samples: sqrt(variance / N + floor / N²).
@@ -107,6 +111,8 @@ class Bound:
             The standard error of the total.
         """
         squared_error = require_positive("error", error) ** 2
+        if squared_error < MIN_SQUARED_ERROR:
+            raise ParameterError(f"`error={error!r}` is too small for any number of samples.")
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * squared_error)
         n_samples = half + np.sqrt(half**2 + self.total_floor / squared_error)

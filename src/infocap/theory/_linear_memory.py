@@ -131,8 +131,7 @@ def linear_memory(
     elif not is_exact:
         warnings.warn(
             f"`noise={shown(noise)}` is so small that directions of the state get lost in "
-            "rounding: the "
-            "memory may be larger. Leave the noise out, or give its real size.",
+            "rounding: the memory may be larger. Leave the noise out, or give its real size.",
             DataWarning,
             stacklevel=2,
         )
@@ -142,7 +141,7 @@ def linear_memory(
 def _refuse_impossible_network(a: Floats, b: Floats) -> None:
     """Refuse weights that are no network, or a network whose memory does not fade."""
     is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
-    if not is_square or b.ndim != 2 or len(b) != len(a):
+    if not is_square or not a.size or not b.size or b.ndim != 2 or len(b) != len(a):
         raise DataError(
             f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
         )

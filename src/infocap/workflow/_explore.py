@@ -47,7 +47,7 @@ from ..kernels import (
 )
 from ..result import CapacityResult
 from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import ArrayLike, Floats, Integers, Limits
 from ._estimate import estimate
 from ._explore_recorded import MAX_FUNCTIONS, MIN_ROWS_PER_FUNCTION, search_windows
 
@@ -157,7 +157,7 @@ def explore(
     x: ArrayLike,
     family: str | Family | Sequence[str | Family] = "legendre",
     *,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     washout: int | None = None,
     max_degree: int = 6,
     most_tested: int = 30_000,

@@ -10,7 +10,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..._formatting import one_line
-from ..._validation import Checked, Count, Finite, NotNegative, checks_arguments, require_numbers
+from ..._validation import (
+    Checked,
+    Count,
+    Finite,
+    NotNegative,
+    checks_arguments,
+    require_numbers,
+    shown,
+)
 from ...errors import ParameterError
 from ...photonics import FibreSystem
 from ...systems import EchoState, measure
@@ -150,8 +158,10 @@ class SimulatedBench(Checked):
         seed
             Of the simulated noise, one for each row.
         """
-        if len(u) != len(seed):
-            raise ParameterError(f"there are {len(u)} inputs and {len(seed)} seeds; give as many.")
+        if np.ndim(u) < 2 or len(u) != len(seed):
+            raise ParameterError(
+                f"`u={shown(u)}` and {len(seed)} seeds; give as many rows of inputs as seeds."
+            )
         return [self.measure(row, row_seed) for row, row_seed in zip(u, seed, strict=True)]
 
 

@@ -36,7 +36,7 @@ from ...designs import (
 )
 from ...errors import ParameterError, warn
 from ...recording import to_json
-from ...typing import Floats
+from ...typing import Floats, Limits
 from ._measurement import Kind
 from ._plan_file import read_toml, refuse_incomplete, write_csv, write_toml
 from ._schedule import Schedule, make_schedule
@@ -152,7 +152,7 @@ class Plan:
     max_degree: int = 8
     n_samples: int = 1024
     seed: int = 1
-    domain: tuple[float, float] | None = None
+    domain: Limits | None = None
     index_set: str = "total"
     max_interactions: int | None = None
     design: str = "sobol"
