@@ -14,7 +14,7 @@ from ._family import Family
 from ._registry import make, restore
 
 # Every function keeps an index for each input: with more inputs, even degree 1 would take 20 GB.
-MAX_BASIS_INPUTS = 100_000
+MAX_BASIS_INPUTS = 10_000
 
 
 @checks_arguments
@@ -68,16 +68,14 @@ def find_families(family: Any, n_inputs: int | None, domain: Limits | None = Non
                 "give fewer."
             )
     if isinstance(family, Sequence) and not isinstance(family, str):
-        entries = list(family)
+        if not family or n_inputs not in (None, len(family)) or len(family) > MAX_BASIS_INPUTS:
+            raise ParameterError(
+                f"`n_inputs={n_inputs}` but {len(family)} families are given; give one family for "
+                f"each input, {MAX_BASIS_INPUTS:,} at most, or leave out `n_inputs`."
+            )
+        families = [_family_of(entry) for entry in family]
     else:
-        entries = [family] * (n_inputs or 1)
-    if not entries or n_inputs not in (None, len(entries)):
-        raise ParameterError(
-            f"`n_inputs={shown(n_inputs)}` but {len(entries)} families are given; give one "
-            "family for "
-            "each input, or leave out `n_inputs`."
-        )
-    families = [_family_of(entry) for entry in entries]
+        families = [_family_of(family)] * (n_inputs or 1)
     _refuse_equal_names(families)
     if domain is not None:
         families = [of_input.on(domain) for of_input in families]

@@ -370,6 +370,8 @@ def _analysis(kind: Any, saved: dict[str, Any]) -> Any:
 def is_result(path: str | Path) -> bool:
     """Return whether a file says that it holds a result."""
     path = Path(path)
+    if not path.is_file():
+        return False
     with suppress(OSError, ValueError):  # not there, broken, or of another format
         if path.suffix == ".csv":
             with path.open("rb") as file:

@@ -15,12 +15,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._files import as_data_error, sync, write_whole
+from ..._files import as_data_error, readable_path, sync, write_whole
 from ..._validation import checks_arguments, require_one_of, shown
 from ..._version import __version__
 from ...errors import DataError, ParameterError, warn
 from ...recording import Recording, to_json
 from ...typing import ArrayLike, Floats
+from ._lock import refuse_second_name
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._schedule import Schedule, join_schedules
@@ -76,6 +77,9 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
+        if self.path.exists() and not self.path.is_file():
+            readable_path(self.path)  # a folder, a pipe or a device is refused
+        refuse_second_name(self.path)
         contents = read_store(self.path) if self.path.exists() else StoreContents()
         if contents.is_empty:
             self._begin(plan)

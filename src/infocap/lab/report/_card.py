@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ..._files import readable_path
 from ..._formatting import rounded
 from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
@@ -250,7 +251,8 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
     folder = Path(folder)
     path = Path(path)
     require_one_of("path suffix", path.suffix, (PAGE_SUFFIX,))
-    devices = [(load_result(file), file) for file in _result_files(folder)]
+    readable_path(folder, folder=True)
+    devices = _each_once([(load_result(file), file) for file in _result_files(folder)])
     if not devices:
         raise DataError(
             f"{folder} holds no card and no result; "
@@ -287,6 +289,19 @@ def _result_files(folder: Path) -> list[Path]:
             if is_result(file):
                 files[file.stem] = file
     return list(files.values())
+
+
+def _each_once(devices: list[tuple[CapacityResult, Path]]) -> list[tuple[CapacityResult, Path]]:
+    """Return devices without those that are there again, as a result, a report and a card may be.
+
+    Of files with the same numbers the card stays, which alone tells the name of the device.
+    """
+    kept: dict[Any, tuple[CapacityResult, Path]] = {}
+    for result, file in devices:
+        numbers = (result.n_samples, result.n_readouts, result.total, result.capacity.tobytes())
+        if numbers not in kept or "name" in _device_facts(result):
+            kept[numbers] = (result, file)
+    return list(kept.values())
 
 
 def _link(name: str, file: Path, gallery_path: Path) -> Markup:
