@@ -34,6 +34,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 
@@ -509,7 +510,7 @@ METHOD_ARGUMENTS = {
     "Forecast.samples_needed": lambda: {"error": 0.1},
     "Forecast.range_needed": lambda: {"error": 0.1},
     "Repeats.capacity_at": lambda: {"shots": 4},
-    "CapacityAccuracy.interval": lambda: {},
+    "CapacityAccuracy.interval": dict,
     "Demand.reachable": lambda: {"result": result()},
     "Demand.target": lambda: {"label": True},
     "SystemFeatures.fit": lambda: {"X": u()},
@@ -574,13 +575,7 @@ def quadrature_arrays():
 
 
 def station():
-    class Station:
-        components = {"source": None}
-
-        def get_component(self, name):
-            raise KeyError(name)
-
-    return Station()
+    return SimpleNamespace(components={"source": None})
 
 
 def folder_of_results():
@@ -1003,7 +998,7 @@ def main():
                 counts["foreign warning"] += 1
             if file:
                 print(json.dumps(asdict(outcome)), file=file, flush=True)
-            if kind not in ("fine", "refused") or options.right and kind != "fine":
+            if kind not in ("fine", "refused") or (options.right and kind != "fine"):
                 print(
                     kind,
                     outcome.function,

@@ -1,6 +1,7 @@
 """Wrong calls of all public functions, made from their signatures, get an answer and take no time."""
 
 import pytest
+
 from wrong_calls import all_calls, make_calls, public_functions, some_calls
 
 # Calls that continuous integration makes, and those of the slow test: the same random ones each time.

@@ -52,7 +52,8 @@ def write_toml(path: Path, plan: Plan) -> None:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the entries of a plan's file, among them the fingerprint if there is one."""
-    readable_path(path)
+    if path.exists() and not path.is_file():
+        readable_path(path)  # a folder, a pipe or a device is refused
     try:
         n_bytes = path.stat().st_size
         if n_bytes > MAX_PLAN_BYTES:
