@@ -40,6 +40,8 @@ MAX_CHANNELS_FROM_DEVICE = 192
 N_OVERVIEW_PARTS = 128
 # Functions of lowest degree, with the constant, that show what readouts have to do with inputs.
 N_LOW_FUNCTIONS = 21
+# The same where there are many inputs: of these, so many are looked at.
+MAX_LOW_FUNCTIONS = 65
 # Probability that chance alone raises one check of values on one data set.
 FALSE_ALARM_OF_VALUES = 1e-6
 # Rows, chosen at random, whose values are put in order: enough to see one value in a hundred.
@@ -228,7 +230,8 @@ def prepare(
     u, x = chosen.data or _read(samples, chosen.places, channels)
     if np.any(scale != 1):
         x = x * scale
-    low = lowest_degrees(samples.basis, N_LOW_FUNCTIONS)
+    n_low = min(max(N_LOW_FUNCTIONS, samples.basis.n_inputs + 1), MAX_LOW_FUNCTIONS)
+    low = lowest_degrees(samples.basis, n_low)
     y = products_of_values(low, u)[1:]
     means = y.mean(axis=1, dtype=float)
     y -= means[:, None].astype(np.float32)

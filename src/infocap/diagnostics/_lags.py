@@ -1,9 +1,9 @@
 """Correlations of readouts with functions of the inputs of other rows, by lag.
 
-Each statistic is a sum of squares of correlations between residuals and functions that they must
-not know. Its first p-value is that of a chi-squared number. Residuals have heavy tails in small
-data sets, so a small p-value is computed once more from random orders of the same rows (with
-memory: from inputs of far rows), and only that one counts.
+Each statistic is a sum of squares of correlations between scores of a row, such as its residuals,
+and functions that they must not know. Its first p-value is that of a chi-squared number. Residuals
+have heavy tails in small data sets, so a small p-value is computed once more from random orders of
+the same rows (with memory: from inputs of far rows), and only that one counts.
 """
 
 from __future__ import annotations
@@ -11,14 +11,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.fft
 
 from ..typing import Floats, Integers
 from ._chance import N_RANDOM_ORDERS, P_VALUE_TO_LOOK_AGAIN, chi_squared_tail, gamma_tail, level
 from ._excerpt import Excerpt
-from ._residuals import Residuals, uncorrelated
+from ._residuals import uncorrelated
 
-# The largest lag, in rows, at which inputs of other rows are looked for in readouts.
+# The largest lag, in rows, by which rows are realigned, and that pictures show.
 MAX_LAG = 8
+# The largest lag at which inputs of other rows are looked for: an echo, or a neighbour on a plate,
+# may be far away. Of short data sets, the largest part of their rows.
+MAX_SCANNED_LAG = 128
+MAX_SCANNED_SHARE = 0.125
+# The same for gain and noise, of which there are more series: an apparatus that settles, or rows
+# that were scaled together, show between neighbours.
+MAX_LAG_OF_GAIN = 3
+# Lags from which on blocks of rows are Fourier-transformed, which is then faster than products; and
+# columns that are transformed together, whose numbers stay in the cache of a core.
+MIN_LAGS_FOR_BLOCKS = 16
+COLUMNS_PER_TRANSFORM = 8
 # Functions of low degree whose values in other rows are looked for.
 N_SCANNED_FUNCTIONS = 12
 MAX_SCANNED_DEGREE = 3
@@ -28,8 +40,8 @@ MAX_VALUE = 3.0
 MIN_ROWS_OF_ORDER = 128
 # The largest lag at which inputs are compared with each other.
 MAX_LAG_OF_INPUTS = 32
-# Functions of the inputs that are compared with those of other rows, and the sum of their squared
-# correlations from which inputs count as related, so that the order of the rows is not random.
+# Functions of the inputs that are compared with those of other rows, at least, and the sum of
+# their squared correlations from which inputs count as related: the order is not random then.
 N_RELATED_FUNCTIONS = 8
 MIN_RELATION_OF_INPUTS = 0.005
 # The same sum, from which the inputs count as sorted.
@@ -99,30 +111,69 @@ def power_by_chance(e: Floats, h: Floats, far_shifts: tuple[int, int] | None = N
 
 @dataclass(frozen=True)
 class Lags:
-    """How clearly residuals hold the inputs of other rows, by lag; earlier rows are negative."""
+    """How clearly scores of the rows hold inputs of other rows, by lag; earlier ones negative."""
 
     lags: Integers
-    power: Floats  # number of rows times the sum of squared correlations, (lags,)
     p_value: Floats  # of each lag, times the number of lags that were tested
 
+    def found(self, highest_p_value: float) -> Integers:
+        """Return the lags at which they are held."""
+        return self.lags[self.p_value < highest_p_value]
 
-def scan_lags(excerpt: Excerpt, residuals: Residuals) -> Lags:
-    """Test whether residuals hold the inputs of other rows; of a sequence, those of later ones."""
-    h = residuals.h[:, scanned_functions(excerpt)]
-    e = residuals.e
-    lags = np.arange(1, MAX_LAG + 1)
+
+def scan_lags(excerpt: Excerpt, scores: Floats, max_lag: int) -> Lags:
+    """Test whether scores of the rows, (rows, scores), hold functions of other rows' inputs.
+
+    The scores have mean 0 and variance 1. Of a sequence, the inputs of later rows are looked at.
+    """
+    h = excerpt.residuals.h[:, scanned_functions(excerpt)].clip(-MAX_VALUE, MAX_VALUE)
+    lags = np.arange(1, min(max_lag, int(MAX_SCANNED_SHARE * excerpt.n)) + 1)
     if not excerpt.of_sequence:
         lags = np.concatenate([-lags[::-1], lags])
-    power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
-    p_value = chi_squared_tail(power, e.shape[1] * h.shape[1]) * len(lags)
+    power = power_by_lag(scores, h, lags)
+    p_value = chi_squared_tail(power, scores.shape[1] * h.shape[1]) * len(lags)
     if p_value.min() < P_VALUE_TO_LOOK_AGAIN:
-        # Where the distribution of the inputs and the readouts both change along the run, they are
+        # Where the distribution of the inputs and the scores both change along the run, they are
         # correlated at every lag. So the means of parts are subtracted.
         h = h - means_of_parts(h)
-        power = np.array([lagged_power(e, h, int(lag)) for lag in lags])
-        draws = power_by_chance(e, h, independent_shifts(excerpt))
+        power = power_by_lag(scores, h, lags)
+        draws = power_by_chance(scores, h, independent_shifts(excerpt))
         p_value = np.array([gamma_tail(value, draws) for value in power]) * len(lags)
-    return Lags(lags, power, p_value)
+    return Lags(lags, p_value)
+
+
+def power_by_lag(a: Floats, h: Floats, lags: Integers) -> Floats:
+    """Return the number of rows times the sum of squared correlations at each lag."""
+    if len(lags) < MIN_LAGS_FOR_BLOCKS:
+        return np.array([lagged_power(a, h, int(lag)) for lag in lags])
+    max_lag = int(np.abs(lags).max())
+    sums = sums_by_lag(a, h, max_lag)[lags + max_lag]
+    power: Floats = np.sum(sums**2, axis=(1, 2)) / (len(a) - np.abs(lags))
+    return power
+
+
+def sums_by_lag(a: Floats, h: Floats, max_lag: int) -> Floats:
+    """Return sums of a(t) h(t + lag) over the rows, (lags, columns of a, columns of h).
+
+    The lags run from -max_lag to max_lag. Blocks of rows are Fourier-transformed, those of `a` with
+    those of `h` that are at most so many rows away.
+    """
+    n_rows = 2 * max_lag
+    n_blocks = -(-len(a) // n_rows)  # rounded up
+    padded_a = np.zeros((a.shape[1], n_blocks * n_rows), a.dtype)
+    padded_a[:, : len(a)] = a.T
+    padded_h = np.zeros((h.shape[1], (n_blocks + 1) * n_rows), h.dtype)
+    padded_h[:, max_lag : max_lag + len(h)] = h.T
+    windows = np.lib.stride_tricks.sliding_window_view(padded_h, 2 * n_rows, axis=1)
+    spectrum_of_h = scipy.fft.rfft(windows[:, ::n_rows], axis=2).transpose(2, 1, 0)
+    sums = []
+    for first in range(0, a.shape[1], COLUMNS_PER_TRANSFORM):
+        columns = padded_a[first : first + COLUMNS_PER_TRANSFORM]
+        blocks = columns.reshape(len(columns), n_blocks, n_rows)
+        spectrum = scipy.fft.rfft(blocks, 2 * n_rows, axis=2).conj().transpose(2, 0, 1)
+        products = np.matmul(spectrum, spectrum_of_h)
+        sums.append(scipy.fft.irfft(products, axis=0)[: n_rows + 1])
+    return np.concatenate(sums, axis=1)
 
 
 def find_related_inputs(excerpt: Excerpt) -> tuple[int, float] | None:
@@ -135,7 +186,7 @@ def find_related_inputs(excerpt: Excerpt) -> tuple[int, float] | None:
     """
     if excerpt.n < MIN_ROWS_OF_ORDER or not len(excerpt.y):
         return None
-    h = excerpt.y[:N_RELATED_FUNCTIONS].T.clip(-MAX_VALUE, MAX_VALUE)
+    h = excerpt.y[_related_functions(excerpt)].T.clip(-MAX_VALUE, MAX_VALUE)
     if lagged_power(h, h, 1) < MIN_RELATION_OF_SORTED_INPUTS * excerpt.n:
         # Inputs whose distribution changes along the run are in random order all the same, so the
         # mean of each part is subtracted. Sorted inputs of few levels would vanish with it.
@@ -151,6 +202,14 @@ def find_related_inputs(excerpt: Excerpt) -> tuple[int, float] | None:
     if p_value < level(excerpt) and relation > MIN_RELATION_OF_INPUTS:
         return lag, relation
     return None
+
+
+def _related_functions(excerpt: Excerpt) -> Integers:
+    """Return which functions are compared with those of other rows: at least each input itself."""
+    degrees = excerpt.low.degrees[1:]
+    by_degree = np.argsort(degrees, kind="stable")
+    n_functions = max(N_RELATED_FUNCTIONS, np.count_nonzero(degrees == degrees.min()))
+    return by_degree[:n_functions]
 
 
 def means_of_parts(values: Floats) -> Floats:

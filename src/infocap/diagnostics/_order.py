@@ -23,6 +23,8 @@ from ._excerpt import Excerpt
 from ._finding import MIN_CAPACITY_OF_WARNING, finding
 from ._lags import (
     MAX_LAG,
+    MAX_LAG_OF_GAIN,
+    MAX_SCANNED_LAG,
     Lags,
     independent_shifts,
     lagged_capacity,
@@ -32,7 +34,7 @@ from ._lags import (
     scan_lags,
     scanned_functions,
 )
-from ._residuals import Residuals, sum_and_largest_power
+from ._residuals import Residuals, sum_and_largest_power, uncorrelated
 from ._slips import SHIFT_RATIO, align, alignment_checks
 
 # Readouts hold their own inputs without doubt where the fit has a p-value below this.
@@ -55,6 +57,11 @@ MIN_SEEN_DELAYS = 3
 MAX_SHARE_OF_EARLIER_INPUTS = 0.02
 # An input is late where at its own row it has less than this share of its capacity at the lag.
 MAX_OWN_SHARE_OF_LATE_INPUT = 0.1
+# Directions of the readouts, predicted best, whose products with the inputs of another row show
+# that these change the gain.
+N_DIRECTIONS_OF_PRODUCTS = 4
+# Standard deviations by which their capacity must exceed what chance gives.
+MIN_DEVIATIONS_OF_PRODUCTS = 4.0
 # A channel is late where at its own row inputs have less than this share of their power at the lag,
 # plus so many times the power by chance.
 MAX_OWN_SHARE_OF_LATE_CHANNEL = 0.1
@@ -89,10 +96,7 @@ def inputs_of_other_rows(excerpt: Excerpt) -> Iterator[Check]:
     if alignment.gaps or alignment.shift.any():
         yield from alignment_checks(excerpt, alignment)
         return
-    scan = scan_lags(excerpt, residuals)
-    found = scan.lags[scan.p_value < level(excerpt)]
-    if len(found):
-        yield from _lag_checks(excerpt, residuals, scan, found)
+    yield from _other_inputs(excerpt, residuals)
 
 
 def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
@@ -136,8 +140,11 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
 
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
-    if _p_value_of_own_inputs(excerpt) < MAX_P_VALUE_OF_OWN:
-        return True
+    # A response that turned round in the middle of the run cancels in all rows, not in a third.
+    third = excerpt.n // 3
+    for rows in (slice(None), slice(third), slice(-third, None)):
+        if _p_value_of_own_inputs(excerpt, rows) < MAX_P_VALUE_OF_OWN / 3:
+            return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]
     power = [lagged_power(residuals.projections, h, lag) for lag in lags]
@@ -145,12 +152,12 @@ def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     return bool(nearby < level(excerpt))
 
 
-def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
-    """Return the p-value, in random orders, that readouts hold no function of their own inputs.
+def _p_value_of_own_inputs(excerpt: Excerpt, rows: slice) -> float:
+    """Return the p-value, in random orders, that some rows hold no function of their own inputs.
 
     Many functions may be seen a little each, or one of them clearly: both are tested.
     """
-    orthonormal = excerpt.residuals.orthonormal
+    orthonormal = excerpt.residuals.orthonormal[rows]
     whitened = excerpt.residuals.whitened
     far_shifts = independent_shifts(excerpt)
     generator = np.random.default_rng(0)
@@ -160,8 +167,8 @@ def _p_value_of_own_inputs(excerpt: Excerpt) -> float:
             other = whitened[generator.permutation(excerpt.n)]
         else:
             other = np.roll(whitened, int(generator.integers(*far_shifts)), axis=0)
-        draws.append(sum_and_largest_power(orthonormal.T @ other))
-    observed = sum_and_largest_power(orthonormal.T @ whitened)
+        draws.append(sum_and_largest_power(orthonormal.T @ other[rows]))
+    observed = sum_and_largest_power(orthonormal.T @ whitened[rows])
     p_values = [
         gamma_tail(power, np.array(powers))
         for power, powers in zip(observed, zip(*draws, strict=True), strict=True)
@@ -279,6 +286,72 @@ def _note_about_order(lag: int, correlation: float) -> Check:
 # Readouts that hold other inputs beside their own.
 
 
+def _other_inputs(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
+    """Yield a check where readouts, their gain or their noise hold the inputs of other rows."""
+    scan = scan_lags(excerpt, residuals.e, MAX_SCANNED_LAG)
+    found = scan.found(level(excerpt))
+    if len(found):
+        yield from _lag_checks(excerpt, residuals, scan, found)
+        return
+    for what, scores, capacity_at in (
+        ("the response to the row's own inputs", residuals.gain_scores, _capacity_of_products),
+        ("how well a row fits its own inputs", residuals.size_score, _capacity_of_calm_rows),
+    ):
+        scan = scan_lags(excerpt, scores, MAX_LAG_OF_GAIN)
+        found = scan.found(level(excerpt))
+        if len(found):
+            capacities = {int(lag): capacity_at(excerpt, residuals, int(lag)) for lag in found}
+            yield _check_of_scores(what, scan, capacities)
+            return
+
+
+def _capacity_of_products(excerpt: Excerpt, residuals: Residuals, lag: int) -> float:
+    """Return the capacity of what a row should hold times functions of the inputs at a lag.
+
+    It is zero where chance alone may give it.
+    """
+    expected = residuals.fitted[:, :N_DIRECTIONS_OF_PRODUCTS]
+    other = np.roll(residuals.h[:, scanned_functions(excerpt)], -lag, axis=0)
+    products = (expected[:, :, None] * other[:, None, :]).reshape(excerpt.n, -1)
+    products = uncorrelated(products - products.mean(axis=0))
+    capacity = lagged_capacity(residuals.whitened, products, 0)
+    by_chance = np.sqrt(2 * products.shape[1] * residuals.rank) / excerpt.n
+    return capacity if capacity > MIN_DEVIATIONS_OF_PRODUCTS * by_chance else 0.0
+
+
+def _capacity_of_calm_rows(excerpt: Excerpt, residuals: Residuals, lag: int) -> float:
+    """Return what would be held if all rows were as good as the better half for these inputs."""
+    other = np.roll(residuals.h[:, scanned_functions(excerpt)], -lag, axis=0)
+    return residuals.capacity_of_calm_rows(other)
+
+
+def _check_of_scores(what: str, scan: Lags, capacities: dict[int, float]) -> Check:
+    """Return the check of a gain, or of noise, that depends on the inputs of other rows."""
+    lag = max(capacities, key=lambda k: capacities[k])
+    values: dict[str, Any] = {
+        "lag": lag,
+        "p_value": float(scan.p_value[scan.lags == lag][0]),
+        "capacity": capacities[lag],
+    }
+    if max(capacities) < 0:
+        return finding(
+            f"{what} depends on the inputs of {counted(-lag, 'row')} before: the device, its "
+            "source or a detector has not settled",
+            cause="memory",
+            next_step="use delayed_basis, or wait longer between measurements",
+            in_short="a device with memory",
+            **values,
+        )
+    return finding(
+        f"{what} depends on the inputs of {counted(abs(lag), 'row')} "
+        f"{'after' if lag > 0 else 'before'}: rows were scaled together, averaged or swapped",
+        cause="later inputs" if min(capacities) > 0 else "neighbours",
+        next_step="use the rows as they were measured",
+        in_short="rows that are mixed with their neighbours",
+        **values,
+    )
+
+
 def _lag_checks(
     excerpt: Excerpt, residuals: Residuals, scan: Lags, found: Integers
 ) -> Iterator[Check]:
@@ -286,10 +359,12 @@ def _lag_checks(
     h = residuals.h[:, scanned_functions(excerpt)]
     capacities = {int(lag): lagged_capacity(residuals.whitened, h, int(lag)) for lag in found}
     lag = max(capacities, key=lambda k: capacities[k])
-    values = {
+    # Rows that were scaled together hold the other inputs times their own ones rather than alone.
+    of_products = _capacity_of_products(excerpt, residuals, lag)
+    values: dict[str, Any] = {
         "lag": lag,
         "p_value": float(scan.p_value[scan.lags == lag][0]),
-        "capacity": capacities[lag],
+        "capacity": sum(capacities.values()) + of_products,
     }
     if excerpt.of_sequence:
         yield _early_check(values)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 MIN_ROWS_PER_FUNCTION = 8
 MAX_FIT_FUNCTIONS = 64
 # The same for functions of the past, which are more.
-MAX_DELAYED_FIT_FUNCTIONS = 160
+MAX_DELAYED_FIT_FUNCTIONS = 200
+# Which part of these may have each degree. Cubes of recent inputs halve what is left of saturating
+# devices and more: 0.04 becomes 0.01 of the variance, 0.16 becomes 0.05.
+SHARES_OF_DEGREES = {1: 0.4, 2: 0.25, 3: 0.25, 4: 0.1}
 # Directions of the readouts that are looked at: those that functions predict best, and those that
 # vary most.
 N_PREDICTED_DIRECTIONS = 12
@@ -41,6 +45,8 @@ MIN_RELATIVE_VARIANCE = 1e-10
 # Values of functions of one input end here: those of inputs in another unit have no squares in
 # single precision.
 MAX_FACTOR = 1e4
+# Functions of the row's own inputs whose gain is followed from row to row.
+N_GAIN_FUNCTIONS = 2
 # Rows for each component of the readouts that is kept.
 MIN_ROWS_PER_COMPONENT = 4
 # Rows and channels from which on the largest components are found from random mixtures of the
@@ -279,6 +285,48 @@ class Residuals:
         mean_square = np.einsum("ij,ij->i", limited, limited) / limited.shape[1]
         return np.log(mean_square + SMALLEST_MISFIT)
 
+    def capacity_of_calm_rows(self, functions: Floats) -> float:
+        """Return how much more would be held if all rows were as good as their better half.
+
+        Even rows tell by their misfit which half that is, as a combination of functions, (rows,
+        functions). Odd rows tell how well it fits, so that chance does not make it look better.
+        """
+        combination = functions[::2].T @ self.log_misfit[::2]
+        expected_misfit = functions[1::2] @ combination
+        is_calm = expected_misfit <= np.median(expected_misfit)
+        limited = self.standardised[1::2].clip(-MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL)
+        squares = limited**2
+        unexplained = squares.mean(axis=0) * self.scale**2
+        unexplained_if_calm = squares[is_calm].mean(axis=0) * self.scale**2
+        held = (1 - unexplained).clip(0)
+        held_if_calm = held / (held + unexplained_if_calm)
+        return float(np.sum(held_if_calm - held))
+
+    @cached_property
+    def size_score(self) -> Floats:
+        """How badly each row fits its inputs, mean 0, variance 1, (rows, 1)."""
+        return _as_scores(self.log_misfit[:, None])
+
+    @cached_property
+    def gain_scores(self) -> Floats:
+        """By how much each row follows functions of its inputs too well or too little.
+
+        The scores are products of residuals and functions, mean 0, variance 1, (rows, scores).
+        """
+        functions = np.clip(self.h[:, :N_GAIN_FUNCTIONS], -MAX_RESIDUAL, MAX_RESIDUAL)
+        products = self.e[:, :, None] * functions[:, None, :]
+        scores = products.reshape(self.n_rows, -1)
+        scores -= _column_means(scores)
+        return scores / _root_mean_square(scores)
+
+
+def _as_scores(values: Floats) -> Floats:
+    """Return columns with mean 0 and variance 1, no row extreme."""
+    centred = values - np.median(values[:N_DEVIATION_ROWS], axis=0)
+    scores = np.clip(centred / _robust_deviation(centred), -MAX_RESIDUAL, MAX_RESIDUAL)
+    scores -= _column_means(scores)
+    return scores / _root_mean_square(scores)
+
 
 def fit_readouts(excerpt: Excerpt) -> Fit:
     """Fit the readouts of an excerpt by functions of their own inputs, robustly."""
@@ -429,6 +477,10 @@ def _orthonormalisation(values: Floats) -> Floats:
     variance, vectors = np.linalg.eigh(correlation)
     kept = variance > 1e-6 * variance[-1]
     combinations = (vectors[:, kept] / np.sqrt(variance[kept])) * scale[:, None]
+    if kept.all():
+        # Of all orthonormal combinations these are nearest to the functions themselves, so that
+        # readouts which hold a single function are seen to do so (Löwdin).
+        combinations = combinations @ vectors.T
     return combinations.astype(np.float32)
 
 
@@ -457,14 +509,21 @@ def functions_of_fit(basis: ProductBasis, n_rows: int) -> ProductBasis:
         n_functions = min(n_rows // MIN_ROWS_PER_FUNCTION, MAX_FIT_FUNCTIONS)
         return lowest_degrees(basis, max(n_functions, 1))
     max_functions = min(n_rows // MIN_ROWS_PER_FUNCTION, MAX_DELAYED_FIT_FUNCTIONS)
-    q = basis.n_inputs
-    # Half of the functions are linear, the others products of two recent inputs.
-    n_linear = min(basis.memory, max_functions // (2 * q) - 1)
-    n_quadratic = min(n_linear, int(np.sqrt(max_functions)) // q - 1)
-    max_delay = {1: max(n_linear, 0)}
-    if n_quadratic >= 0:
-        max_delay[2] = n_quadratic
+    max_delay = {}
+    for degree, share in SHARES_OF_DEGREES.items():
+        n_factors = _most_factors(degree, share * max_functions)
+        n_delays = min(n_factors // basis.n_inputs, basis.memory + 1)
+        if n_delays > 0 or degree == 1:
+            max_delay[degree] = max(n_delays - 1, 0)
     return delayed_basis(basis.families, max_delay=max_delay)
+
+
+def _most_factors(degree: int, n_functions: float) -> int:
+    """Return how many inputs have at most so many products of a degree."""
+    n_factors = 0
+    while comb(n_factors + degree, degree) <= n_functions:
+        n_factors += 1
+    return n_factors
 
 
 def _huber_fit(orthonormal: Floats, a: Floats) -> tuple[Floats, Floats]:

@@ -41,8 +41,15 @@ MAX_COMPARED_ROWS = 150
 MAX_ROWS_FOR_NEIGHBOURS = 64
 # Inputs are distant where their squared distance is this part of the typical one.
 DISTANT_INPUTS = 0.15
-# Chance that bad rows are neighbours by their inputs, below which they are misfit and no mistake.
+# Chance that bad rows belong to some inputs, below which they are misfit and no mistake.
 MIN_CHANCE_OF_NEIGHBOURS = 0.01
+# Mean of a function over bad rows of a sequence, in its standard deviations, above which they
+# belong to some inputs. Of rows from elsewhere it is up to 0.4, of saturated ones 0.7; chance adds
+# some standard errors where rows are few.
+MAX_MEAN_OF_FUNCTION = 0.5
+MAX_STANDARD_ERRORS_OF_MEAN = 3.3
+# Smallest deviation that is told from zero.
+SMALLEST_DEVIATION = np.finfo(np.float32).tiny
 
 
 def misplaced_rows(excerpt: Excerpt) -> Iterator[Check]:
@@ -129,6 +136,8 @@ def _foreign_rows(
     is_sequence = excerpt.of_sequence
     if not is_sequence and _are_neighbours(inputs, bad, generator):
         return
+    if is_sequence and _follow_inputs(residuals, bad):
+        return
     if _are_neighbours(fitted, bad, generator):
         return
     compared = bad
@@ -186,6 +195,20 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
     return bool(
         binom.sf(hits - 1, len(compared), len(rows) / len(points)) < MIN_CHANCE_OF_NEIGHBOURS
     )
+
+
+def _follow_inputs(residuals: Residuals, rows: Integers) -> bool:
+    """Return whether rows of a sequence come after some inputs far more than after others.
+
+    Rows from elsewhere come after any inputs. Only those stand out, however, whose own inputs give
+    other readouts, so a small difference tells nothing.
+    """
+    is_low = (residuals.fit.functions.degrees > 0) & (residuals.fit.functions.degrees <= 2)
+    values = residuals.values[is_low]
+    values = values - values.mean(axis=1, keepdims=True)
+    means = values[:, rows].mean(axis=1) / np.maximum(values.std(axis=1), SMALLEST_DEVIATION)
+    by_chance = MAX_STANDARD_ERRORS_OF_MEAN / np.sqrt(len(rows))
+    return bool(np.abs(means).max(initial=0.0) > max(MAX_MEAN_OF_FUNCTION, by_chance))
 
 
 def nearest_rows(points: Floats, rows: Integers) -> Integers:

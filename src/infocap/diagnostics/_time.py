@@ -29,7 +29,7 @@ from ._chance import (
 from ._excerpt import Excerpt
 from ._finding import costs_enough, finding
 from ._lags import lagged_capacity, lagged_correlations, lagged_power
-from ._residuals import MAX_MISFIT_RESIDUAL, NORMAL_MEDIAN_DEVIATION, Residuals
+from ._residuals import NORMAL_MEDIAN_DEVIATION, Residuals
 
 # Functions whose products with time show that the response changes.
 N_RESPONSE_FUNCTIONS = 8
@@ -304,6 +304,7 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
     """Return the check of parts of the run that fit their inputs worse than others."""
     residuals = excerpt.residuals
     found = _stretches_of_misfit(excerpt, residuals)
+    waves = _waves(excerpt.n, np.arange(1, change.n_cycles + 1))
     places = [f"{start} to {stop - 1}" for start, stop in found.get("stretches", [])]
     where = f" (measurements {join_names(places, 4)})" if places else ""
     return finding(
@@ -312,27 +313,10 @@ def _misfit_check(excerpt: Excerpt, change: SlowChange) -> Check:
         cause="noise",
         next_step="look there, and leave them out if they are no measurements",
         in_short="parts of the run that fit worse",
-        capacity=_capacity_of_calm_run(residuals, change.n_cycles),
+        capacity=residuals.capacity_of_calm_rows(waves),
         p_value=change.p_value,
         **found,
     )
-
-
-def _capacity_of_calm_run(residuals: Residuals, n_cycles: int) -> float:
-    """Return how much more capacity the run would hold if all of it were as its better half.
-
-    A slow curve through the misfit of even rows tells which half that is; odd rows tell how well it
-    fits, so that chance does not make it look better.
-    """
-    waves = _waves(residuals.n_rows, np.arange(1, n_cycles + 1))
-    curve = waves @ (waves[::2].T @ residuals.log_misfit[::2])
-    squares = residuals.standardised[1::2].clip(-MAX_MISFIT_RESIDUAL, MAX_MISFIT_RESIDUAL) ** 2
-    is_calm = curve[1::2] <= np.median(curve)
-    unexplained = squares.mean(axis=0) * residuals.scale**2
-    unexplained_if_calm = squares[is_calm].mean(axis=0) * residuals.scale**2
-    held = (1 - unexplained).clip(0)
-    held_if_calm = held / (held + unexplained_if_calm)
-    return float(np.sum(held_if_calm - held))
 
 
 def _stretches_of_misfit(excerpt: Excerpt, residuals: Residuals) -> dict[str, Any]:
