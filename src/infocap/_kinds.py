@@ -58,8 +58,8 @@ def is_whole_number(value: Any) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, float | np.floating):
-        return value.is_integer() and abs(value) <= MAX_WHOLE_NUMBER
-    return isinstance(value, Integral) and abs(int(value)) <= MAX_WHOLE_NUMBER
+        return float(value).is_integer() and abs(float(value)) <= MAX_WHOLE_NUMBER
+    return isinstance(value, Integral) and -MAX_WHOLE_NUMBER <= int(value) <= MAX_WHOLE_NUMBER
 
 
 def is_number(value: Any) -> bool:
@@ -170,7 +170,7 @@ def kind_of(annotation: Any) -> Kind:
         return Kind(f"one of {names}", f"of {names}", lambda value: _is_one_of(value, arguments))
     if origin is np.ndarray:
         return NUMBERS
-    if origin is not None and issubclass(origin, Callable):
+    if origin is Callable:
         return FUNCTION
     if origin is not None and issubclass(origin, Mapping):
         return _mapping(*map(kind_of, arguments))

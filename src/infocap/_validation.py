@@ -315,9 +315,10 @@ def _kind_of_annotation(annotation: Any, names: dict[str, Any]) -> Kind:
 
 def check_fields(instance: Any) -> None:
     """Refuse values of a dataclass that are not of the kinds of its fields."""
-    for name, kind in _kinds_of_fields(type(instance)).items():
+    checked_class: Any = type(instance)
+    for name, kind in _kinds_of_fields(checked_class).items():
         value = getattr(instance, name)
-        if value is not getattr(type(instance), name, kind):  # a default need not fit
+        if value is not getattr(checked_class, name, kind):  # a default need not fit
             _require_kind(name, value, kind)
 
 

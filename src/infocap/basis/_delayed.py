@@ -260,7 +260,7 @@ class DelayedBasis(ProductBasis):
 
 @checks_arguments
 def delayed_basis(
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     n_inputs: int | None = None,
     max_delay: int | Mapping[int, int] | None = None,
     *,

@@ -516,7 +516,7 @@ def _row_keys(indices: Integers, width: int) -> list[bytes]:
 
 @checks_arguments
 def product_basis(
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     n_inputs: int | None = None,
     max_degree: int | None = None,
     *,

@@ -155,7 +155,7 @@ class Exploration:
 def explore(
     u: ArrayLike,
     x: ArrayLike,
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     *,
     domain: Limits | None = None,
     washout: int | None = None,
