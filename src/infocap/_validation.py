@@ -143,6 +143,25 @@ def require_boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def require_function_of(name: str, value: Any, argument: str) -> None:
+    """Refuse what cannot be called with one argument, which the message calls `argument`.
+
+    A function whose parameters Python does not know is left to fail by itself.
+    """
+    if not callable(value):
+        raise ParameterError(f"`{name}={shown(value)}` must be a function of {argument}.")
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None)
+    except TypeError as problem:
+        raise ParameterError(
+            f"`{name}={shown(value)}` must be a function of {argument} ({problem})."
+        ) from None
+
+
 def require_path(name: str, value: Any) -> Path:
     """Return the path of a file or folder; refuse anything that cannot be one."""
     if not is_path(value):

@@ -114,7 +114,7 @@ class Check(str):
         """Make a check from what `to_dict` gave."""
         try:
             return cls(data["text"], data["kind"], **data["found"])
-        except (KeyError, TypeError, IndexError) as problem:
+        except (KeyError, TypeError, IndexError, ValueError) as problem:
             raise ParameterError(
                 f"`data={data!r:.60}` is not what Check.to_dict gives ({problem})."
             ) from None

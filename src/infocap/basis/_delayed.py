@@ -165,7 +165,7 @@ class DelayedBasis(ProductBasis):
             (samples, columns) of consecutive samples.
         """
         sums: dict[int, Any] = {}  # of the functions from this place on
-        for piece in pieces:
+        for piece in self._listed(pieces):
             u, z = self._checked_piece(piece)
             for place, products in self._evaluator(u).products(u, z):
                 sums[place] = sums[place] + products if place in sums else products

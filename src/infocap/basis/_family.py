@@ -7,17 +7,17 @@ useful recurrence and override `values` and `quadrature`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import ceil
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
+from .._kinds import is_number, is_sequence
 from .._validation import check_fields, checks_arguments, require_limits, require_numbers, shown
 from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers, Limits
@@ -117,7 +117,8 @@ class Family:
 
     def _as_array(self, name: str, values: Any) -> Any:
         """Return numbers as an array; arrays of all libraries stay what they are."""
-        return values if hasattr(values, "dtype") else require_numbers(name, values, finite=False)
+        is_array = hasattr(values, "__array_namespace__") or hasattr(values, "__dlpack__")
+        return values if is_array else require_numbers(name, values, finite=False)
 
     def _refuse_count(self, count: int) -> None:
         """Refuse a number of functions that nobody can compute."""
@@ -455,7 +456,7 @@ class DiscreteFamily(Family):
             Values of the canonical variable.
         """
         midpoints = (self.levels[1:] + self.levels[:-1]) / 2
-        return np.searchsorted(midpoints, x)
+        return np.searchsorted(midpoints, require_numbers("x", x, finite=False))
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:
@@ -515,10 +516,7 @@ def _in_parts(values: Floats, count: int) -> list[Floats]:
 
 def _is_interval(domain: Any) -> bool:
     """Return whether these are two finite numbers, the lower one first."""
-    if not isinstance(domain, Sequence | np.ndarray) or len(domain) != 2:
+    if not is_sequence(domain) or len(domain) != 2:
         return False
     low, high = domain
-    for edge in (low, high):
-        if not isinstance(edge, Real) or not np.isfinite(float(edge)):
-            return False
-    return bool(low < high)
+    return is_number(low) and is_number(high) and bool(low < high)

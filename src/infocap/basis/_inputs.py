@@ -89,6 +89,8 @@ def _family_of(entry: Any) -> Family:
     if isinstance(entry, str):
         return _family_of_text(entry)
     if isinstance(entry, dict):
+        if "name" not in entry:
+            raise ParameterError(f"`family={shown(entry)}` has no name; give name='legendre'.")
         return restore(**entry)
     raise ParameterError(
         f"`family={shown(entry)}` must be a name, or a Family such as legendre() of infocap.basis."

@@ -284,7 +284,7 @@ class ProductBasis:
         sums: dict[int, Any] = {}
         # For each shape of a product: fresh memory for each product would cost a tenth of it.
         buffers: dict[tuple[int, int], Floats] = {}
-        for piece in pieces:
+        for piece in self._listed(pieces):
             u, z = self._checked_piece(piece)
             # On the processor and on a device the two fastest ways to multiply.
             z_transposed = z.T if is_on_host(u) else contiguous(z.T)
@@ -478,6 +478,12 @@ class ProductBasis:
         is_table = hasattr(u, "dtype") and len(shape) == 2 and shape[1] == n_columns
         if not is_table or shape[0] < self.memory:
             raise DataError(f"`u={shown(u)}` must be an array of inputs, (samples, {n_columns}).")
+
+    def _listed(self, pieces: Any) -> Iterable[Any]:
+        """Return what yields pieces; refuse an array, which would yield its rows."""
+        if hasattr(pieces, "shape"):
+            raise ParameterError(f"`pieces={shown(pieces)}` must be a list of (inputs, columns).")
+        return pieces
 
     def _checked_piece(self, piece: Any) -> tuple[Any, Any]:
         """Return the inputs and the columns of consecutive samples, checked."""

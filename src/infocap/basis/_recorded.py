@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from .._validation import checks_arguments, require_numbers
-from ..errors import ParameterError
+from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._delayed import DelayedBasis, sort_terms
 from ._family import Family
@@ -108,6 +108,8 @@ def recorded(nodes: Sequence[float] = (), mass: Sequence[float] = ()) -> Family:
     """
     points = require_numbers("nodes", nodes, "nodes")
     weights = require_numbers("mass", mass, "nodes")
+    if len(points) != len(weights):
+        raise DataError(f"there are {len(points)} nodes and {len(weights)} masses; give as many.")
     cumulative = np.cumsum(weights) - weights / 2
 
     def quantile(p: Floats) -> Floats:

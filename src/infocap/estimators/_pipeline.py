@@ -19,7 +19,14 @@ from .._files import MAX_MEMORY_FRACTION
 from .._files import available_memory as machine_memory
 from .._formatting import join_names, memory_size
 from .._threads import all_cores, cores_for_matrices
-from .._validation import checks_arguments, did_you_mean, require_boolean, require_one_of, shown
+from .._validation import (
+    checks_arguments,
+    did_you_mean,
+    require_boolean,
+    require_function_of,
+    require_one_of,
+    shown,
+)
 from ..basis import ProductBasis
 from ..diagnostics import (
     Case,
@@ -523,9 +530,8 @@ def find_method(method: str | Estimator, options: dict[str, Any], law: str = "de
     if isinstance(method, str):
         require_one_of("method", method, METHODS)
         method = METHODS[method]
-    if not callable(method):
-        raise ParameterError(f"`method={shown(method)}` must be a name or a function of Evidence.")
     if not isinstance(method, Method):
+        require_function_of("method", method, "Evidence")
         name = getattr(method, "__name__", type(method).__name__)
         method = Method(name, method, summary="a user's function")
     if options:

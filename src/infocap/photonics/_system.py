@@ -332,6 +332,8 @@ class FibreSystem:
             each power.
         """
         powers = [self.power_dbm] if powers_dbm is None else [float(dbm) for dbm in powers_dbm]
+        if not powers:
+            raise ParameterError("`powers_dbm` is empty; give one power or more, or None.")
         for power in powers:
             for length in lengths_m:
                 self._refuse_phase(power, length)

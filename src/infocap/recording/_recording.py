@@ -228,7 +228,8 @@ def _refuse_other_numbers(name: str, values: Any) -> None:
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
     if kind is None:
-        kind = "f" if hasattr(values, "dtype") else np.asarray(values).dtype.kind
+        # Rows that stay in a file are numbers; the file was looked at when it was opened.
+        kind = "f" if hasattr(values, "shape") else np.asarray(values).dtype.kind
     if kind not in NUMBER_KINDS:
         raise DataError(
             f"{name} holds {dtype or type(values).__name__}; give plain numbers, times in seconds."

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Collection
 from typing import Any
 
-from .._validation import shown
-from ..errors import DataError, ParameterError
+from .._validation import require_function_of
+from ..errors import DataError
 from ..typing import Floats, System
 
 
@@ -22,10 +22,7 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     array([[1.],
            [4.]])
     """
-    if not callable(system):
-        raise ParameterError(
-            f"`system={shown(system)}` must be a callable from inputs to readouts."
-        )
+    require_function_of("system", system, "inputs that returns readouts")
     takes_seed = seed is not None and "seed" in parameter_names(system)
     x = system(u, seed=seed) if takes_seed else system(u)
     shape = getattr(x, "shape", None)

@@ -34,6 +34,8 @@ FIRST_SYMBOL = 7
 TARGET_LAG = 2
 # Steps of integration of the Mackey-Glass equation per unit of time; twice as many change the first
 # 100 units by 1e-5.
+# The longest delay of the series; its past is kept in memory.
+MAX_DELAY = 10_000.0
 STEPS_PER_UNIT = 20
 
 
@@ -241,7 +243,8 @@ def mackey_glass(
     """
     horizon = require_whole_number("horizon", horizon, 1)
     n_steps = require_whole_number("n_steps", n_steps, 10)
-    require_positive("delay", delay)
+    if require_positive("delay", delay) > MAX_DELAY:
+        raise ParameterError(f"`delay={delay:g}` is too long; give {MAX_DELAY:,} or less.")
     rng = np.random.default_rng(seed)
     series = _mackey_glass_series(N_WARM_UP_STEPS + n_steps + horizon, delay, rng)
     x = np.tanh(series[N_WARM_UP_STEPS:] - 1)

@@ -143,7 +143,7 @@ class Task:
         table = Table(features, "features").read_finite()
         reduce = reduction(table, n_inputs)
         inputs = np.clip(reduce(table), -1.0, 1.0)  # Rounding may exceed the limits.
-        return cls(inputs, np.asarray(labels), name, source, features=table)
+        return cls(inputs, as_array(labels, "labels"), name, source, features=table)
 
     @property
     def n_inputs(self) -> int:

@@ -110,9 +110,9 @@ class Bound:
         error
             The standard error of the total.
         """
-        squared_error = require_positive("error", error) ** 2
-        if squared_error < MIN_SQUARED_ERROR:
-            raise ParameterError(f"`error={error!r}` is too small for any number of samples.")
+        squared_error = float(np.square(np.float64(min(require_positive("error", error), 1e100))))
+        if not MIN_SQUARED_ERROR < squared_error < 1 / MIN_SQUARED_ERROR:
+            raise ParameterError(f"`error={error!r}` is no error that samples can reach.")
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * squared_error)
         n_samples = half + np.sqrt(half**2 + self.total_floor / squared_error)

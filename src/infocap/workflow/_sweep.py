@@ -514,6 +514,8 @@ class _SweepFolder:
         """Save one result; the folder is made with the first one."""
         sweep_file = self.folder / SWEEP_FILE
         if not sweep_file.exists():
+            if self.folder.exists() and not self.folder.is_dir():
+                raise DataError(f"{self.folder} is a file; give the name of a folder.")
             self.folder.mkdir(parents=True, exist_ok=True)
             with write_whole(sweep_file) as temporary:
                 entries = {"format": SWEEP_FORMAT, "plan": self.description}

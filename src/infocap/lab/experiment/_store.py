@@ -279,6 +279,8 @@ class Store:
             raise ParameterError(
                 f"the store {self.path} is closed; open it again with Store(path)."
             )
+        if not measurements:
+            return
         last = time.time()
         rows = []
         for position, measurement in enumerate(measurements, start=1 - len(measurements)):

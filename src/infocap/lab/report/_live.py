@@ -10,7 +10,7 @@ from threading import Lock, Thread
 
 from ..._formatting import percent
 from ..._validation import checks_arguments
-from ...errors import InfocapError
+from ...errors import InfocapError, ParameterError
 from ...result import CapacityResult
 from ..experiment import (
     DEFAULT_UNTIL,
@@ -25,6 +25,7 @@ from ._page import embedded_numbers, page_body, whole_page
 
 # The loopback address: no other machine can reach the page.
 HOST = "127.0.0.1"
+MAX_PORT = 65_535
 # Seconds after which the server looks again whether it is to end.
 SHUTDOWN_POLL_S = 0.1
 # Seconds for which a connection may say nothing before it is closed.
@@ -79,6 +80,8 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
     # Importing the server takes long, and few users need it.
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+    if not 0 <= port <= MAX_PORT:
+        raise ParameterError(f"`port={port}` must be from 0, any that is free, to {MAX_PORT}.")
     page = _LivePage(path, until)
     token = secrets.token_urlsafe(16)
 
