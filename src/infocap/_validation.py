@@ -143,8 +143,10 @@ def require_boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def require_function_of(name: str, value: Any, argument: str) -> None:
+def require_function_of(name: str, value: Any, argument: str, **keywords: Any) -> None:
     """Refuse what cannot be called with one argument, which the message calls `argument`.
+
+    `keywords` are passed besides.
 
     A function whose parameters Python does not know is left to fail by itself.
     """
@@ -155,7 +157,7 @@ def require_function_of(name: str, value: Any, argument: str) -> None:
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(None)
+        signature.bind(None, **keywords)
     except TypeError as problem:
         raise ParameterError(
             f"`{name}={shown(value)}` must be a function of {argument} ({problem})."

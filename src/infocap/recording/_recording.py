@@ -11,7 +11,7 @@ import numpy as np
 
 from .._formatting import html_for_notebook, one_line
 from .._kinds import NUMBER_KINDS
-from .._validation import check_fields, checks_arguments, require_one_of, shown
+from .._validation import check_fields, checks_arguments, require_numbers, require_one_of, shown
 from ..basis import find_families
 from ..designs import steps_per_run
 from ..errors import Check, DataError, ParameterError, printable
@@ -122,9 +122,9 @@ class Recording:
             raise ParameterError(f"`checks={shown(self.checks)}` must be a list of sentences.")
         checks = [Check(check) if type(check) is str else check for check in self.checks]
         object.__setattr__(self, "checks", tuple(checks))
-        check_fields(self)
         for name in ARRAY_DIMENSIONS:
             _refuse_other_numbers(name, getattr(self, name))
+        check_fields(self)
         sizes = self._sizes_of_dimensions()
         if not self.input_names:
             names = _planned_names(self.plan, sizes["input"])
@@ -227,9 +227,10 @@ def _refuse_other_numbers(name: str, values: Any) -> None:
         return
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
+    if kind is None and hasattr(values, "shape"):
+        return  # rows that stay in a file, which was looked at when it was opened
     if kind is None:
-        # Rows that stay in a file are numbers; the file was looked at when it was opened.
-        kind = "f" if hasattr(values, "shape") else np.asarray(values).dtype.kind
+        kind = require_numbers(name, values, finite=False).dtype.kind
     if kind not in NUMBER_KINDS:
         raise DataError(
             f"{name} holds {dtype or type(values).__name__}; give plain numbers, times in seconds."

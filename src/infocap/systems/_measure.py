@@ -22,8 +22,9 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     array([[1.],
            [4.]])
     """
-    require_function_of("system", system, "inputs that returns readouts")
     takes_seed = seed is not None and "seed" in parameter_names(system)
+    keywords = {"seed": seed} if takes_seed else {}
+    require_function_of("system", system, "inputs that returns readouts", **keywords)
     x = system(u, seed=seed) if takes_seed else system(u)
     shape = getattr(x, "shape", None)
     if shape is None or tuple(shape)[:1] != (len(u),):
