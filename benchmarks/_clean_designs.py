@@ -21,6 +21,13 @@ Array = np.ndarray
 # Inputs (rows, inputs) in the order of acquisition, from a basis, a number of rows and a seed.
 DrawInputs = Callable[[infocap.ProductBasis, int, int], Array]
 
+# Parts of the tables of designs and of kinds of device. Checks are developed with the first; the
+# others stay unseen until checks are finished.
+DEVELOPED = "developed"
+HELD_OUT = "held-out"
+THIRD = "third"
+FOURTH = "fourth"
+
 # Keys that keep the random numbers of inputs, file order and time apart.
 INPUTS_KEY = 1
 FILE_KEY = 2
@@ -271,8 +278,12 @@ class Design:
         Whether the inputs of neighbouring measurements are independent.
     right_words
         Causes that are no false alarms here, as warnings and as notes.
-    held_out
-        Whether the design stays unseen while checks are developed.
+    part
+        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT or FOURTH.
+    of_sequences
+        Whether devices with memory are measured in this design, too. The file of a sequence is in the
+        order of acquisition. Snakes are left out because they are like raster scans, and part-way
+        because it is a shorter sequence.
     """
 
     draw: DrawInputs
@@ -280,7 +291,8 @@ class Design:
     has_time: bool | None = None
     is_random: bool = True
     right_words: tuple[str, ...] = ()
-    held_out: bool = False
+    part: str = DEVELOPED
+    of_sequences: bool = True
 
     @property
     def looks_random(self) -> bool:
@@ -295,12 +307,12 @@ DESIGNS = {
     "random": Design(drawn("random")),
     "halton": Design(shuffled(qmc.Halton)),
     "latin hypercube": Design(shuffled(qmc.LatinHypercube)),
-    "part-way": Design(part_way),
-    "file shuffled, with time": Design(drawn("sobol"), "random", True),
-    "file shuffled, no time": Design(drawn("sobol"), "random", False),
-    "file sorted by u1, with time": Design(drawn("sobol"), "sorted", True),
+    "part-way": Design(part_way, of_sequences=False),
+    "file shuffled, with time": Design(drawn("sobol"), "random", True, of_sequences=False),
+    "file shuffled, no time": Design(drawn("sobol"), "random", False, of_sequences=False),
+    "file sorted by u1, with time": Design(drawn("sobol"), "sorted", True, of_sequences=False),
     "file sorted by u1, no time": Design(
-        drawn("sobol"), "sorted", False, right_words=DEPENDENT_ROWS
+        drawn("sobol"), "sorted", False, right_words=DEPENDENT_ROWS, of_sequences=False
     ),
     "measured sorted by u1": Design(
         sorted_by_first_input, is_random=False, right_words=DEPENDENT_ROWS
@@ -311,7 +323,9 @@ DESIGNS = {
     "raster scan": Design(
         raster_scan, is_random=False, right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS)
     ),
-    "snake scan": Design(snake_scan, is_random=False, right_words=DEPENDENT_ROWS),
+    "snake scan": Design(
+        snake_scan, is_random=False, right_words=DEPENDENT_ROWS, of_sequences=False
+    ),
     "autocorrelated": Design(autocorrelated, is_random=False, right_words=DEPENDENT_ROWS),
     "periodic": Design(periodic, is_random=False, right_words=DEPENDENT_ROWS),
     "held": Design(
@@ -319,61 +333,44 @@ DESIGNS = {
     ),
     "reflected walk": Design(reflected_walk, is_random=False, right_words=DEPENDENT_ROWS),
     "blocks in random order": Design(
-        blocks_in_random_order, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+        blocks_in_random_order, is_random=False, right_words=DEPENDENT_ROWS, part=HELD_OUT
     ),
     "sweeps up and down": Design(
-        sweeps_up_and_down, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+        sweeps_up_and_down, is_random=False, right_words=DEPENDENT_ROWS, part=HELD_OUT
     ),
     "held each for its time": Design(
         held_each_for_its_time,
         is_random=False,
         right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS),
-        held_out=True,
+        part=HELD_OUT,
     ),
     "one input at a time": Design(
         one_input_at_a_time,
         is_random=False,
         right_words=(*DEPENDENT_ROWS, *LEVEL_WORDS),
-        held_out=True,
+        part=HELD_OUT,
+        of_sequences=False,
     ),
     "opposite pairs": Design(
-        opposite_pairs, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+        opposite_pairs, is_random=False, right_words=DEPENDENT_ROWS, part=HELD_OUT
     ),
     # Points of one hypercube avoid each other, which very many rows show.
     "many latin hypercubes": Design(
-        many_latin_hypercubes, right_words=DEPENDENT_ROWS, held_out=True
+        many_latin_hypercubes, right_words=DEPENDENT_ROWS, part=HELD_OUT
     ),
     "kronecker sequence": Design(
-        kronecker_sequence, is_random=False, right_words=DEPENDENT_ROWS, held_out=True
+        kronecker_sequence, is_random=False, right_words=DEPENDENT_ROWS, part=HELD_OUT
     ),
 }
-# The file of a sequence is in the order of acquisition. Snakes are left out because they are like
-# raster scans, and part-way because it is a shorter sequence.
-DESIGNS_OF_SEQUENCES = (
-    "sobol",
-    "random",
-    "halton",
-    "latin hypercube",
-    "measured sorted by u1",
-    "sobol in its own order",
-    "raster scan",
-    "autocorrelated",
-    "periodic",
-    "held",
-    "reflected walk",
-    "blocks in random order",
-    "sweeps up and down",
-    "held each for its time",
-    "opposite pairs",
-    "many latin hypercubes",
-    "kronecker sequence",
-)
 
 
-def design_names(basis: infocap.ProductBasis, held_out: bool) -> tuple[str, ...]:
-    """Return the designs, held out or not, in which devices with this basis are measured."""
-    names = DESIGNS_OF_SEQUENCES if basis.memory else DESIGNS
-    return tuple(name for name in names if DESIGNS[name].held_out == held_out)
+def design_names(basis: infocap.ProductBasis, part: str) -> tuple[str, ...]:
+    """Return the designs of a part in which devices with this basis are measured."""
+    names = []
+    for name, design in DESIGNS.items():
+        if design.part == part and (design.of_sequences or not basis.memory):
+            names.append(name)
+    return tuple(names)
 
 
 def as_file(design: Design, u: Array, x: Array, seed: int) -> infocap.Recording:

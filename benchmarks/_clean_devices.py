@@ -2,7 +2,7 @@
 
 A device maps inputs in their order of acquisition to readouts, with noise from a generator. Every
 run has a device of its own, with other weights. Checks may be tuned on these kinds, but not on
-those of `_clean_second_part` and `_clean_third_part`, which stay unseen.
+those of the second, third and fourth part (`_clean_second_part` and so on), which stay unseen.
 """
 
 from __future__ import annotations

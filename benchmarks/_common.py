@@ -33,6 +33,12 @@ def side_by_side(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str
     return {name: float(np.median(found)) for name, found in times.items()}
 
 
+def is_about_data(check: infocap.errors.Check) -> bool:
+    """Whether a warning is a finding about the data or their order, and not about the estimate."""
+    cause = check.found.get("cause")
+    return cause is not None and cause not in ("few samples", "dependent", "large fourth moments")
+
+
 def machine() -> str:
     """What this ran on."""
     return (

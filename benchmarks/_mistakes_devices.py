@@ -1,8 +1,8 @@
 """The devices of the benchmark of mistakes, and one clean measurement of each.
 
 A device is a function from the inputs, in the order in which they were sent, to noisy readouts. Twelve devices
-forget each input at once, six have memory. Those of `_mistakes_devices_second_part` and of the third part are held
-out: who develops checks of the data does not look at them.
+forget each input at once, six have memory. Those of `_mistakes_devices_second_part` and of the third and fourth part
+are held out: who develops checks of the data does not look at them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ WARM_UP_STEPS = 200
 # How far the parameters of the device that is exchanged for another one deviate, in their own spread.
 SIMILAR, OTHER = 0.15, 1.0
 
-# Parts of the tables of devices and of kinds of mistakes. Checks are developed with the first; the second and the
-# third stay unseen until checks are finished.
+# Parts of the tables of devices and of kinds of mistakes. Checks are developed with the first; the second, the
+# third and the fourth stay unseen until checks are finished.
 DEVELOPED = "developed"
 HELD_OUT = "held-out"
 THIRD = "third"
+FOURTH = "fourth"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Device:
     n_samples
         Rows of a data set, after the warm-up.
     part
-        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT or THIRD.
+        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT, THIRD or FOURTH.
     """
 
     name: str

@@ -3,7 +3,9 @@
 The kinds stand in five modules, each beside its function: `_mistakes_of_rows` (which readouts belong to which
 inputs), `_mistakes_in_time` (the device or the electronics change along the run), `_mistakes_of_values` (single
 numbers), `_mistakes_of_inputs` (what was sent), and `_mistakes_of_sequences` (devices with memory only). Those of
-`_mistakes_second_part` and of the three modules of the third part are held out.
+`_mistakes_second_part`, of the three modules of the third part and of the four of the fourth part are held out.
+
+The rule for mistakes without a trace stands in `_mistakes_fourth_part_of_rows`.
 """
 
 from __future__ import annotations
@@ -92,11 +94,14 @@ class Kind:
     devices
         Which devices it is made on: BOTH, MEMORYLESS or WITH_MEMORY.
     part
-        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT or THIRD.
+        DEVELOPED, or the part that stays unseen while checks are developed: HELD_OUT, THIRD or FOURTH.
     debatable
         Whether some would not call it a mistake, or see it as part of the device.
     traceless
-        Whether the data could be those of another device that works well.
+        Whether the data could be those of another device that works well, on devices of both sorts.
+    traceless_with_memory
+        Whether they could at least where the device has memory, because what a row holds of earlier inputs is part
+        of such a device.
     """
 
     name: str
@@ -109,6 +114,7 @@ class Kind:
     part: str
     debatable: bool
     traceless: bool
+    traceless_with_memory: bool = False
 
     def is_possible_on(self, device: Device, n_channels: int) -> bool:
         """Return whether the mistake can be made on this device."""
@@ -122,6 +128,10 @@ class Kind:
     def accepted(self, device: Device) -> frozenset[str]:
         """Return the words that describe the mistake on this device truly."""
         return self.causes | self.causes_with_memory if device.has_memory else self.causes
+
+    def leaves_no_trace(self, device: Device) -> bool:
+        """Return whether the data could be those of another device of this sort that works well."""
+        return self.traceless or (device.has_memory and self.traceless_with_memory)
 
 
 KINDS: dict[str, Kind] = {}
@@ -137,6 +147,7 @@ def kind(
     part: str = DEVELOPED,
     debatable: bool = False,
     traceless: bool = False,
+    traceless_with_memory: bool = False,
 ) -> Callable[[Maker], Maker]:
     """Return a decorator that puts a function into the table of kinds."""
     unknown = {*causes, *with_memory} - CAUSES.keys()
@@ -155,6 +166,7 @@ def kind(
             part=part,
             debatable=debatable,
             traceless=traceless,
+            traceless_with_memory=traceless_with_memory,
         )
         return make
 

@@ -206,7 +206,7 @@ def judge(device: Device, kind: Kind) -> Case:
         device_part=device.part,
         kind_part=kind.part,
         debatable=kind.debatable,
-        traceless=kind.traceless,
+        traceless=kind.leaves_no_trace(device),
         wrong=wrong,
         outcome=outcome,
         first_named=outcome == NAMED and causes[0] in accepted,

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import infocap
-from _common import run_tables
+from _common import is_about_data, run_tables
 from _devices import SYSTEMS as FIRST
 from _further_devices import FURTHER, PAIRS
 from _truth import Array, Bound, Known
@@ -166,12 +166,6 @@ def score(
         found[f"total_{level}"] = least - ROUNDING <= total <= most + ROUNDING
     found["silent"] = not found["total_95"] and not ours.warnings
     return {key: float(value) for key, value in found.items()}
-
-
-def is_about_data(check: infocap.errors.Check) -> bool:
-    """Whether a warning is a finding about the data or their order, and not about the estimate."""
-    cause = check.found.get("cause")
-    return cause is not None and cause not in ("few samples", "dependent", "large fourth moments")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ Since 19 November 2026 the kinds of `_clean_second_part` and the designs that ar
 measures these kinds in all designs and all kinds in these designs; it is run when checks are
 finished, and reported by totals only; ``--reveal`` lists its runs, too. ``--part third`` does the
 same for the kinds of `_clean_third_part`, by somebody else who has not read the checks either, in
-all designs. All other kinds and designs count as developed. The third of the kinds that was held
-out before was run and looked at.
+all designs, and ``--part fourth`` for the kinds and the designs of `_clean_fourth_part`. All other
+kinds and designs count as developed. The third of the kinds that was held out before was run and
+looked at.
 
     python benchmarks/alarms.py --write   # everything
     python benchmarks/alarms.py --only alarms --part developed --runs 10
@@ -38,15 +39,26 @@ from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
 import infocap
-from _clean_designs import DESIGNS, WORDS_ABOUT_INPUTS, as_file, design_names
+from _clean_designs import (
+    DESIGNS,
+    DEVELOPED,
+    FOURTH,
+    HELD_OUT,
+    THIRD,
+    WORDS_ABOUT_INPUTS,
+    as_file,
+    design_names,
+)
 from _clean_devices import Kind, developed_kinds, readouts
+from _clean_fourth_part import fourth_kinds
 from _clean_second_part import held_out_kinds
 from _clean_third_part import third_kinds
 from _common import run_tables
 from _cost_of_checks import cost_of_checks
 from _real_recordings import cause_of, data_folder, in_cell, real_recordings, repair_in_words
 
-PARTS = ("developed", "held-out", "third")
+# A run belongs to the later one of the parts of its kind and of its design.
+PARTS = (DEVELOPED, HELD_OUT, THIRD, FOURTH)
 TABLES = {
     "alarms": "Clean runs",
     "real": "Correct recordings of others",
@@ -56,8 +68,11 @@ TABLES = {
 ALL_COMBINATIONS = 51
 # The same for the seven designs that are held out.
 HELD_OUT_COMBINATIONS = 21
+# The same for the five designs of the fourth part.
+FOURTH_COMBINATIONS = 15
 # Runs in designs that are held out have seeds that begin so many after the first of their kind.
 FIRST_HELD_OUT_RUN = 5000
+FIRST_FOURTH_RUN = 7500
 # Kinds begin at different combinations, so that few runs per kind visit all designs, too.
 COMBINATIONS_BETWEEN_KINDS = 5
 # Seeds begin here, far from those of tests; every kind has this many of its own.
@@ -188,15 +203,14 @@ def first_seed_of(kind_name: str) -> int:
 @cache
 def kinds() -> dict[str, Kind]:
     """Return all kinds by their names, those that are held out behind the others."""
-    return {**developed_kinds(), **held_out_kinds(), **third_kinds()}
+    return {**developed_kinds(), **held_out_kinds(), **third_kinds(), **fourth_kinds()}
 
 
 def part_of(run: Run) -> str:
-    """Return "third" for a kind of the third part, else whether kind or design is held out."""
-    if run.kind in third_kinds():
-        return "third"
-    is_held_out = run.kind in held_out_kinds() or DESIGNS[run.design].held_out
-    return "held-out" if is_held_out else "developed"
+    """Return the later one of the parts of the kind and of the design."""
+    parts_of_kinds = {HELD_OUT: held_out_kinds(), THIRD: third_kinds(), FOURTH: fourth_kinds()}
+    parts = [part for part, table in parts_of_kinds.items() if run.kind in table]
+    return max(*parts, DEVELOPED, DESIGNS[run.design].part, key=PARTS.index)
 
 
 def runs_in(kind_name: str, designs: tuple[str, ...], n_runs: int, first_run: int) -> list[Run]:
@@ -218,8 +232,10 @@ def planned_runs(kind_name: str, n_runs: int, part: str) -> list[Run]:
     """Return the runs of a kind in the designs that are developed and in those that are held out."""
     basis = kinds()[kind_name].basis
     n_held_out = -(-n_runs * HELD_OUT_COMBINATIONS // ALL_COMBINATIONS)
-    runs = runs_in(kind_name, design_names(basis, held_out=False), n_runs, 0)
-    runs += runs_in(kind_name, design_names(basis, held_out=True), n_held_out, FIRST_HELD_OUT_RUN)
+    n_fourth = -(-n_runs * FOURTH_COMBINATIONS // ALL_COMBINATIONS)
+    runs = runs_in(kind_name, design_names(basis, DEVELOPED), n_runs, 0)
+    runs += runs_in(kind_name, design_names(basis, HELD_OUT), n_held_out, FIRST_HELD_OUT_RUN)
+    runs += runs_in(kind_name, design_names(basis, FOURTH), n_fourth, FIRST_FOURTH_RUN)
     return [run for run in runs if part in ("all", part_of(run))]
 
 

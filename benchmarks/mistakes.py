@@ -11,7 +11,8 @@ out; somebody wrote them who has not read the checks. Who develops checks reads 
 developed`` only, and ``--part held-out`` once, when the checks are finished: it makes these kinds on all devices and
 all kinds on these devices, and tells how well checks do on what nobody has seen. The kinds and devices of the modules
 ``_mistakes_*third_part*``, by somebody else who has not read the checks either, are held out in the same way; ``--part
-third`` makes these kinds on all devices, and all kinds on these devices. All other kinds and devices count as
+third`` makes these kinds on all devices, and all kinds on these devices. The same holds for the modules
+``_mistakes_*fourth_part*`` and ``--part fourth``. All other kinds and devices count as
 developed. The third of them that was held out before was run and looked at.
 """
 
@@ -30,7 +31,7 @@ from importlib import import_module
 from pathlib import Path
 
 from _common import run_tables
-from _mistakes_devices import DEVELOPED, DEVICES, HELD_OUT, THIRD, Device
+from _mistakes_devices import DEVELOPED, DEVICES, FOURTH, HELD_OUT, THIRD, Device
 from _mistakes_kinds import KINDS, Kind
 from _mistakes_verdict import (
     CRASHED,
@@ -58,6 +59,12 @@ MODULES_OF_TABLES = (
     "_mistakes_third_part_in_time",
     "_mistakes_devices_third_part",
     "_mistakes_devices_with_memory_third_part",
+    "_mistakes_fourth_part_of_rows",
+    "_mistakes_fourth_part_in_time",
+    "_mistakes_fourth_part_of_values",
+    "_mistakes_fourth_part_of_inputs",
+    "_mistakes_devices_fourth_part",
+    "_mistakes_devices_with_memory_fourth_part",
 )
 for module in MODULES_OF_TABLES:
     import_module(module)
@@ -65,7 +72,7 @@ for module in MODULES_OF_TABLES:
 # Kinds that one process works on before it reports.
 KINDS_PER_JOB = 12
 # A pair of a kind and a device belongs to the later one of their parts.
-PARTS = (DEVELOPED, HELD_OUT, THIRD)
+PARTS = (DEVELOPED, HELD_OUT, THIRD, FOURTH)
 ALL_PARTS = "all"
 # Cells of each part: which of kind and device belong to it; the other one belongs to an earlier part.
 CELLS_OF_PART = {
@@ -79,6 +86,11 @@ CELLS_OF_PART = {
         "kind": "kind of the third part",
         "device": "device of the third part",
         "both": "both of the third part",
+    },
+    FOURTH: {
+        "kind": "kind of the fourth part",
+        "device": "device of the fourth part",
+        "both": "both of the fourth part",
     },
 }
 MARKS = {
@@ -222,6 +234,7 @@ def cases_with(cases: Sequence[Case], outcomes: Sequence[str]) -> list[str]:
                 told.append(f"{case.device} ({said})" if said else case.device)
         if told:
             marks = " (debatable)" * kind.debatable + " (no trace)" * kind.traceless
+            marks += " (no trace with memory)" * kind.traceless_with_memory
             lines.append(f"- {kind.name}{marks}: {'; '.join(told)}")
     return lines or ["None."]
 

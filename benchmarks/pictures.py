@@ -243,9 +243,18 @@ def mistakes() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     gain = np.where(row < 900, 1.0, 1.1)[:, None]
     # An amplifier in front of the device bends what was drawn.
     bent = np.sin(np.pi / 2 * u)
+    is_dark = generator.random(n) < 0.03
+    dark = x.min(axis=0) + 1e-4 * generator.standard_normal(x.shape)
+    input_before = np.roll(u[:, :1], 1, axis=0)
+    unsettled_gain = 1 + 0.3 * input_before
+    unsettled_noise = 0.1 * np.abs(u[:, :1] - input_before) * generator.standard_normal(x.shape)
+    mean = x.mean(axis=0)
     return {
         "lags": (u, 0.8 * x + 0.2 * before),
         "late-input": (u, device(late_input, seed=7)),
+        "gain-lags": (u, mean + (x - mean) * unsettled_gain),
+        "noise-lags": (u, x + unsettled_noise),
+        "alike": (u, np.where(is_dark[:, None], dark, x)),
         "slip": (u, np.where(in_part[:, None], before, x)),
         "response": (u, x * gain),
         "drift": (u, x + 0.1 * np.linspace(-1, 1, n)[:, None] ** 3),

@@ -60,6 +60,7 @@ SECTIONS = {
         "diagnostics/_slips.py",
         "diagnostics/_time.py",
         "diagnostics/_rows.py",
+        "diagnostics/_alike.py",
         "diagnostics/_references.py",
     ),
     "Samples, readouts and repeats": (

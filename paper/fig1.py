@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 import infocap
 
 from ._common import (
+    AUTHORS,
     MOST,
     SWEEP,
     TWINS,
@@ -37,18 +38,16 @@ PARAMETERS: dict[str, Any] = SWEEP | {"powers_dbm": [POWER_DBM], "lengths_m": [L
 QUICK = {name: value for name, value in QUICK_SWEEP.items() if name != "powers_dbm"}
 MODELS = {
     "plain": "phase noise per encoding bin, as in the paper's text",
-    "cell": "phase noise per 1 GHz cell, as in the authors' program",
+    AUTHORS: "the authors' program, with phase noise per 1 GHz cell",
 } | {name: name for name in TWINS}
 CELLS = matrix_values(infocap.product_basis("legendre", 2, SWEEP["max_degree"][2]).indices)
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
-    """The capacities of both conventions of phase noise and of the twin."""
+    """The capacities of the plain model, of the authors' program and of the twins."""
     work, parameters = work or Work(), PARAMETERS | changes
     data = swept(work, parameters)
-    other = swept(work, parameters | {"phase_noise": "cell", "models": ["plain"]}).assign_coords(
-        model=["cell"]
-    )
+    other = swept(work, parameters | {"models": [AUTHORS]})
     attributes = data.attrs
     return xr.concat([data, other], "model").assign_attrs(attributes)
 

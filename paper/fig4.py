@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,23 +11,29 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import infocap
+from infocap.photonics import FibreSystem
 
-from ._common import QUICK as QUICK_SWEEP
 from ._common import (
+    HALVES,
     SWEEP,
+    TWINS,
     Line,
     as_result,
     beyond,
     by_length,
     canvas,
     compared,
+    finished,
     grows,
     line,
+    listed,
+    made,
     result_at,
     rises,
     styled,
     swept,
 )
+from ._common import QUICK as QUICK_SWEEP
 from ._measured import LENGTH_M, POWER_DBM, TOTAL, matrix_values
 from ._work import Work
 
@@ -35,8 +43,72 @@ QUICK = QUICK_SWEEP
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
-    """Capacities of two inputs at every power and length."""
-    return swept(work or Work(), PARAMETERS | changes, inputs=[2])
+    """Capacities of two inputs at every power and length, and what makes degrees 6 and above at the lowest power."""
+    work, parameters = work or Work(), PARAMETERS | changes
+    data = swept(work, parameters, inputs=[2])
+    jobs = {}
+    for change in CHANGES:
+        for length in parameters["lengths_m"]:
+            jobs[f"fig4_{change}_{length:g}m"] = functools.partial(
+                high_degrees,
+                change,
+                parameters["powers_dbm"][0],
+                length,
+                max_degree=parameters["max_degree"][2],
+                n_samples=parameters["n_samples"][2],
+                tolerance=parameters["tolerance"],
+                seed=parameters["seeds"][0],
+            )
+    shares = [part.drop_attrs() for part in work.do(jobs).values()]
+    attributes = data.attrs
+    return xr.merge([data, *shares], compat="no_conflicts", join="outer").assign_attrs(attributes)
+
+
+def without_noise(**settings: Any) -> FibreSystem:
+    """The plain model without phase noise."""
+    return made("plain", phase_noise=None)(**settings)
+
+
+def with_noise_of_cells(**settings: Any) -> FibreSystem:
+    """The plain model with phase noise in each 1 GHz cell, which disturbs every reading."""
+    return made("plain", phase_noise="cell")(**settings)
+
+
+def with_equal_bins(model: str, **settings: Any) -> FibreSystem:
+    """A twin whose encoder is calibrated equally well in all bins."""
+    twin = made(model)(**settings)
+    encoder = replace(twin.encoder, exponent_spread=0.0, phase_spread_rad=0.0)
+    return replace(twin, encoder=encoder)
+
+
+# What is changed, and what the changed system is called.
+CHANGES = {
+    "without_noise": without_noise,
+    "noise_of_cells": with_noise_of_cells,
+} | {f"equal_bins_{name}": functools.partial(with_equal_bins, name) for name in TWINS}
+
+
+def high_degrees(
+    change: str,
+    power_dbm: float,
+    length_m: float,
+    *,
+    max_degree: int,
+    n_samples: int,
+    tolerance: float,
+    seed: int,
+) -> xr.Dataset:
+    """The share of the total in degrees 6 and above of a changed system."""
+    system = CHANGES[change](
+        power_dbm=power_dbm, length_m=length_m, n_inputs=2, tolerance=tolerance
+    )
+    basis = infocap.product_basis("legendre", 2, max_degree)
+    method = SWEEP["method"]
+    result = infocap.probe(system, basis, n_samples, seed=seed, blocks=HALVES, method=method)
+    share = result.capacity[basis.degrees >= 6].sum() / result.total
+    return xr.Dataset(
+        {f"high_degrees_{change}": ("length_m", [share])}, coords={"length_m": [length_m]}
+    )
 
 
 @styled
@@ -68,8 +140,19 @@ def draw(data: xr.Dataset) -> Figure:
 
 
 def check(data: xr.Dataset) -> list[Line]:
-    """Which degrees are there at which power, for both models."""
-    return compared(data, statements)
+    """Which degrees are there at which power, for both models; and what makes the high ones at low power."""
+    shares = {change: 100 * data[f"high_degrees_{change}"].values for change in CHANGES}
+    of_twins = [f"{name}: {listed(shares[f'equal_bins_{name}'])} %" for name in TWINS]
+    found = {
+        "the plain model without phase noise": f"{listed(shares['without_noise'])} %",
+        "the plain model with phase noise per 1 GHz cell": f"{listed(shares['noise_of_cells'])} %",
+        "the twins with equal bins": "; ".join(of_twins),
+    }
+    causes = []
+    for changed, text in found.items():
+        statement = f"Degrees 6 and above at the lowest power, 5 m and 40 m: {changed}"
+        causes.append(line(statement, "-", "-", text, None))
+    return compared(data, statements) + finished(data, causes)
 
 
 def statements(data: xr.Dataset) -> list[Line]:

@@ -158,19 +158,16 @@ def draw(data: xr.Dataset) -> Figure:
 
 def gap(data: xr.Dataset, n_inputs: int) -> float:
     """Largest difference of the two lengths' totals at equal phase, relative to the mean of both."""
-    (phase, total), (far_phase, far_total) = (
-        (
-            data["nonlinear_phase"].sel(length_m=length),
-            data[f"total_q{n_inputs}"].mean("seed").sel(length_m=length),
-        )
-        for length in data["length_m"].values
-    )
-    at = np.geomspace(*common_phases(data), 50)
-    near, far = (
-        np.interp(np.log(at), np.log(p.values), t.values)
-        for p, t in ((phase, total), (far_phase, far_total))
-    )
-    return float(np.max(np.abs(far - near) / (0.5 * (far + near))))
+    log_phases = np.log(np.geomspace(*common_phases(data), 50))
+    totals = []
+    for length in data["length_m"].values:
+        at_length = data.sel(length_m=length)
+        phase = at_length["nonlinear_phase"].values
+        total = at_length[f"total_q{n_inputs}"].mean("seed").values
+        totals.append(np.interp(log_phases, np.log(phase), total))
+    near, far = totals
+    mean = 0.5 * (far + near)
+    return float(np.max(np.abs(far - near) / mean))
 
 
 def check(data: xr.Dataset) -> list[Line]:

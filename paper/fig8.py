@@ -13,11 +13,13 @@ from matplotlib.figure import Figure
 import infocap
 
 from ._common import (
+    AUTHORS,
     HALVES,
     SWEEP,
     Line,
     canvas,
     compared,
+    finished,
     joined,
     lettered,
     line,
@@ -82,8 +84,39 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
         combine_attrs="drop",
         compat="override",
     )
+    cells = noise_of_cells(work, parameters)
+    data = xr.merge([data, cells], combine_attrs="drop", compat="no_conflicts")
     data.attrs = found.attrs
     return data
+
+
+def noise_of_cells(work: Work, parameters: dict[str, Any]) -> xr.Dataset:
+    """Totals and factors over power where the noise is that of the authors' program: other readings, other noise."""
+    parameters = parameters | {"models": [AUTHORS], "seeds": parameters["seeds"][:1]}
+    jobs = {}
+    for q in (2, 5):
+        for power, length in points(parameters):
+            jobs[f"fig8_q{q}_{AUTHORS}_{power:+g}dBm"] = functools.partial(
+                factors,
+                power,
+                length,
+                model=AUTHORS,
+                n_inputs=q,
+                n_samples=parameters["n_samples"][q],
+                n_few=parameters["n_few"],
+                noise_repeats=parameters["noise_repeats"],
+                phase_noise=parameters["phase_noise"],
+                tolerance=parameters["tolerance"],
+                seed=parameters["seeds"][0],
+            )
+    data = xr.merge(
+        [swept(work, parameters), joined(work.do(jobs).values(), parameters)],
+        combine_attrs="drop",
+        compat="override",
+    )
+    data = data.isel(model=0, seed=0, drop=True)
+    kept = {f"{name}_q{q}": f"cells_{name}_q{q}" for name in ("total", "n_factors") for q in (2, 5)}
+    return data[list(kept)].rename(kept)
 
 
 def factors(
@@ -187,8 +220,23 @@ def draw(data: xr.Dataset) -> Figure:
 
 
 def check(data: xr.Dataset) -> list[Line]:
-    """The minimum, the correlation, the ratio, and how few samples each needs, for both models."""
-    return compared(data.isel(length_m=0), statements)
+    """The minimum, the correlation, the ratio, and how few samples each needs, for both models; and a cause."""
+    data = data.isel(length_m=0)
+    causes = []
+    for q in (2, 5):
+        total, factor = (data[f"cells_{name}_q{q}"].values for name in ("total", "n_factors"))
+        ratio = factor / total
+        causes.append(
+            line(
+                f"Total and factors with the phase noise of cells, as in the authors' program, {q} inputs",
+                "-",
+                "-",
+                f"total {listed(total)}; factors {listed(factor, 0)}, {ratio.min():.2f} to {ratio.max():.2f} times "
+                f"the total; correlation {np.corrcoef(total, factor)[0, 1]:.2f}",
+                None,
+            )
+        )
+    return compared(data, statements) + finished(data, causes)
 
 
 def statements(data: xr.Dataset) -> list[Line]:

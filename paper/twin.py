@@ -129,15 +129,23 @@ class Light:
 
     def capacities(self, relative: float, additive: float) -> Any:
         """What Algorithm 1 finds on average, with noise of the spectrometer in fractions of reading and of peak."""
-        noise = np.concatenate([[0.0], (additive**2 + relative**2 * self.square) / self.scale**2])
-        inverse = np.linalg.inv(self.correlation.T @ self.correlation + self.rest + np.diag(noise))
-        found = np.sum(self.correlation @ inverse * self.correlation, axis=1)
-        found = np.clip(found - np.trace(inverse @ self.rest) * self.own_bias, 0.0, 1.0)
-        leverage = np.sum(self.x @ inverse * self.x, axis=1) + np.diag(inverse) @ noise
         n = self.n_experiment
+        noise = (additive**2 + relative**2 * self.square) / self.scale**2
+        noise = np.concatenate([[0.0], noise])  # the constant has none
+        gram = self.correlation.T @ self.correlation + self.rest + np.diag(noise)
+        inverse = np.linalg.inv(gram)
+
+        # R' G⁻¹ R of the regressed R, without what the regression's own errors add.
+        capacity = np.sum(self.correlation @ inverse * self.correlation, axis=1)
+        regression_bias = np.trace(inverse @ self.rest) * self.own_bias
+        capacity = np.clip(capacity - regression_bias, 0.0, 1.0)
+
+        # The share of experiments whose raw capacity passes the threshold of Algorithm 1.
+        leverage = np.sum(self.x @ inverse * self.x, axis=1) + np.diag(inverse) @ noise
         threshold = np.sqrt(np.mean(leverage**2) * self.basis.fourth_moments) / n
-        deviation = np.sqrt(2 * MOST / n**2 + 4 * found * (1 - found) / n)
-        return found * ndtr((found + MOST * (1 - found) / n - threshold) / deviation)
+        raw = capacity + MOST * (1 - capacity) / n
+        deviation = np.sqrt(2 * MOST / n**2 + 4 * capacity * (1 - capacity) / n)
+        return capacity * ndtr((raw - threshold) / deviation)
 
 
 @functools.cache

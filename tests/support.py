@@ -42,7 +42,7 @@ ABOUT = f"about 6.5 (unreliable: {REASON})"  # the total of `unreliable_result(R
 
 @functools.cache
 def reliable_result():
-    """A result that no warning concerns, with growth and repeats; its total is 6.478 ± 0.067."""
+    """A result that no warning concerns, with growth and repeats; its total is 6.460 ± 0.050."""
     u = infocap.draw(SMALL_BASIS, 512, seed=1)
     x = NINE_FEATURES(u, seed=1)
     repeats = NINE_FEATURES(u, seed=2)

@@ -438,6 +438,7 @@ INSTANCES = {
 }
 METHOD_ARGUMENTS = {
     "CapacityResult.capacity_of": lambda: {"target": lambda u: u[:, 0]},
+    "CapacityResult.capacity_of_term": lambda: {"term": 1},
     "CapacityResult.claim": lambda: {"total": "total"},
     "CapacityResult.short_claim": lambda: {"total": "total"},
     "CapacityResult.by_delay": lambda: {"self": sequence_result()},

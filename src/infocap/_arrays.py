@@ -27,6 +27,8 @@ TRIANGLE_BLOCK = 64
 # out its zeros: nearly half of the product.
 MIN_TRIANGLE_TO_CUT = 500
 COLUMNS_OF_CUT_TRIANGLE = 200
+# Rows and columns of a block of a matrix that is added to its transpose: two blocks stay in cache.
+TRANSPOSE_BLOCK = 128
 # Types of numbers of single precision. NumPy's doubles are converted to the type of an array that
 # has one of these, so that results keep its precision.
 SINGLE_PRECISION = ("float32", "complex64")
@@ -152,6 +154,32 @@ def multiply_by_triangle(rows: Any, upper: Any, out: Any = None) -> Any:
         # The rows below the diagonal are zero.
         np.matmul(rows[:, :stop], upper[:stop, start:stop], out=out[:, start:stop])
     return out
+
+
+def subtract_into(left: Any, right: Any) -> Any:
+    """Return left - right; on the host in the memory of `right`, which is overwritten."""
+    if is_on_host(right):
+        return np.subtract(left, right, out=right)
+    return left - right
+
+
+def plus_transpose(square: Any) -> Any:
+    """Return a square matrix plus its transpose; on the host in its memory, if it may be written.
+
+    It goes through the matrix in blocks that stay in cache: reading a whole large one by columns
+    would take many times as long.
+    """
+    if not is_on_host(square) or not square.flags.writeable:
+        return square + square.T
+    n = len(square)
+    for row in range(0, n, TRANSPOSE_BLOCK):
+        rows = slice(row, row + TRANSPOSE_BLOCK)
+        for column in range(row, n, TRANSPOSE_BLOCK):
+            columns = slice(column, column + TRANSPOSE_BLOCK)
+            block = square[rows, columns] + square[columns, rows].T
+            square[rows, columns] = block
+            square[columns, rows] = block.T
+    return square
 
 
 def multiply_function(like: Any) -> Callable[..., Any] | None:

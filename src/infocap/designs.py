@@ -90,11 +90,12 @@ def draw(
     seed
         The same seed gives the same points; None gives fresh ones.
     blocks
-        Independent designs of n_samples / blocks points, one after the other, each in a random
-        order. By default eight; four, two or one where a block would have fewer than 64 points, or
-        than discrete inputs have states (2^q for q binary inputs). Algorithm 1 wants two or more,
-        because half of one is not even. Twice the blocks with twice the samples begin with the same
-        points. Random points have none: their first N stay when more are drawn.
+        Independent designs of n_samples / blocks points, one after the other. By default eight;
+        four, two or one where a block would have fewer than 64 points, or than discrete inputs have
+        states (2^q for q binary inputs). Each half of a block keeps its points, in a random order:
+        half of a Sobol net is a net, so that the halves of the samples, which Algorithm 1 compares,
+        are even for any number of blocks. Twice the blocks with twice the samples begin with the
+        same points. Random points have none: their first N stay when more are drawn.
 
     Returns
     -------
@@ -332,9 +333,11 @@ def _points(
 ) -> Floats:
     """Return points in the unit cube of all inputs, none at its edge.
 
-    Block i depends on the seed, on i and on its size alone. The order inside a block is random: in
-    Sobol order points of two seeds are images of each other, and neighbours are related, so inputs
-    of a wrong seed, or off by one row, would give a plausible profile.
+    Block i depends on the seed, on i and on its size alone, so that a design can be extended. The
+    order inside each half of a block is random: in Sobol order points of two seeds are images of
+    each other, and neighbours are related, so inputs of a wrong seed, or off by one row, would give
+    a plausible profile. Points do not change halves, because consecutive points of a Sobol sequence
+    are a net and points taken from all over a net are not.
     """
     n_samples = require_whole_number("n_samples", n_samples, 1)
     if seed is not None:
@@ -351,7 +354,8 @@ def _points(
         key = np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number))
         generator = np.random.default_rng(key)
         block = make_points(basis.n_inputs, size, generator)
-        points.append(generator.permutation(block))
+        for half in np.split(block, [size // 2]):
+            points.append(generator.permutation(half))
     return _off_the_edge(np.vstack(points))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import erf
+from pathlib import Path
 from threading import Thread
 
 import matplotlib.pyplot as plt
@@ -525,6 +526,98 @@ def test_totals_are_those_of_an_independent_program(power_dbm, expected):
         found.extend(np.mean(totals, axis=0))
     assert_allclose(found[:2], expected[:2], atol=0.4)
     assert_allclose(found[2:], expected[2:], atol=0.8)
+
+
+# What the authors' program Phot_sys.m (github.com/rumaram/infoprocap, commit 848affc, MIT) gives under
+# Octave 7.3 without phase noise, by number of inputs, power and length. Its two nested functions were
+# written out and its string comparisons replaced, which Octave lacks; nothing else was changed.
+STORED = np.load(Path(__file__).with_name("phot_sys.npz"))
+AUTHORS_SETTINGS = [(2, -1.9, 0.0), (2, 7.1, 5.0), (2, -1.9, 40.0), (5, 7.1, 5.0), (5, -1.9, 40.0)]
+
+
+def largest_difference(system, n_inputs, power_dbm, length_m):
+    """Between readouts of a system and the stored ones, over the largest readout; their units differ."""
+    u = STORED[f"u{n_inputs}"]
+    expected = STORED[f"{n_inputs} inputs, {power_dbm:g} dBm, {length_m:g} m"]
+    found = system(u[:, ::-1])  # that program numbers the inputs from the other end
+    unit = np.sum(found * expected) / np.sum(expected**2)
+    return np.abs(found - unit * expected).max() / found.max()
+
+
+@pytest.mark.parametrize("setting", AUTHORS_SETTINGS)
+def test_readouts_are_those_of_the_authors_program(setting):
+    n_inputs, power_dbm, length_m = setting
+    settings = {"power_dbm": power_dbm, "length_m": length_m, "n_inputs": n_inputs, **QUIET}
+    authors = FibreSystem.authors_program(**settings)
+    assert largest_difference(authors, *setting) < 2e-3
+    # Each of the differences from the text shows.
+    for stage in (
+        {"encoder": replace(authors.encoder, filter_ghz=12.0)},
+        {"encoder": replace(authors.encoder, whole_cells=False)},
+        {"detector": Detector()},
+    ):
+        assert largest_difference(replace(authors, **stage), *setting) > 1e-2
+
+
+@pytest.mark.slow
+def test_noise_takes_as_much_capacity_as_in_the_authors_program():
+    """At 6.6 dBm and 5 m, with random noise of its own: total by Algorithm 1, at these inputs."""
+    found_by_their_program = 12.11
+    u = 2 * qmc.Sobol(2, rng=1).random(4096) - 1
+    basis = infocap.product_basis("legendre", 2, 14)
+    totals = []
+    for seed in range(4):
+        x = FibreSystem.authors_program(n_inputs=2)(u, seed=seed)
+        totals.append(infocap.estimate(u, x, basis, method="threshold-richardson").total)
+    scatter = np.std(totals, ddof=1)
+    assert np.mean(totals) == pytest.approx(found_by_their_program, abs=4 * scatter)
+    smoothed_everywhere = FibreSystem.authors_program(n_inputs=2)
+    encoder = replace(smoothed_everywhere.encoder, filter_margin_nm=None)
+    x = replace(smoothed_everywhere, encoder=encoder)(u, seed=0)
+    result = infocap.estimate(u, x, basis, method="threshold-richardson")
+    assert result.total > np.mean(totals) + 4 * scatter
+
+
+@pytest.mark.parametrize("member", range(FibreSystem.n_published))
+def test_single_precision_does_not_change_totals_of_the_twins(member):
+    """A tolerance of 5e-6 allows single precision for the nonlinear part, a smaller one does not."""
+    basis = infocap.product_basis("legendre", 2, 8)
+    u = infocap.draw(basis, 512, seed=1)
+    totals = []
+    for tolerance in (5.0e-6, 4.9e-6):
+        twin = FibreSystem.published(
+            member=member, power_dbm=7.1, length_m=40.0, n_inputs=2, tolerance=tolerance
+        )
+        x = twin(u, seed=2)
+        totals.append(infocap.estimate(u, x, basis, method="threshold-richardson").total)
+        assert twin.uses_single_precision == (tolerance == 5.0e-6)
+    assert totals[0] == pytest.approx(totals[1], abs=1e-3)
+    assert totals[0] != totals[1]
+
+
+def test_beyond_its_margin_the_filter_leaves_the_mask_as_it_is():
+    noise = np.random.default_rng(1).standard_normal((3, 1024))
+    u = some_inputs(2, n=3)
+    everywhere = Encoder(n_inputs=2, phase_noise="cell")
+    near = replace(everywhere, filter_margin_nm=0.25)
+    offset_nm = np.abs(np.fft.fftfreq(1024, 1 / 1024)) / GHZ_PER_NM
+    beyond = offset_nm > 1.25 + 0.25 + 0.005
+    within = offset_nm < 1.25 + 0.25 - 0.005
+    unfiltered = near.cells(u, noise)
+    assert_allclose(mask(near, u, noise)[:, beyond], unfiltered[:, beyond])
+    assert_allclose(mask(near, u, noise)[:, within], mask(everywhere, u, noise)[:, within])
+    with pytest.raises(ParameterError, match=r"`filter_margin_nm=-1` must be"):
+        Encoder(filter_margin_nm=-1)
+
+
+def test_bins_of_whole_cells_are_nearly_those_of_the_text():
+    equal = Encoder().bin_of_cell()
+    whole = Encoder(whole_cells=True).bin_of_cell()
+    width = np.bincount(whole, minlength=21)[:20]
+    assert width.sum() == 313  # from -156 to 156 GHz
+    assert set(width) == {15, 16, 17}
+    assert np.mean(whole != equal) < 0.04
+    assert np.abs(whole.astype(int) - equal)[(whole < 20) & (equal < 20)].max() == 1
 
 
 @pytest.mark.slow

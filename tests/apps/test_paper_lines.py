@@ -21,6 +21,26 @@ def test_every_test_on_the_page_exists():
     assert [name for name in files if not (ROOT / "tests" / name).exists()] == []
 
 
+def test_the_page_has_every_numbered_equation_proposition_step_and_figure_once():
+    """Of the text: 88 equations, eight propositions, 14 and 12 lines of two algorithms, eight figures."""
+    numbers = []
+    for cell in re.findall(r"^\| ([\d, –]+) \|", PAGE, re.MULTILINE):
+        for first, last in re.findall(r"\b(\d+)(?:–(\d+))?\b", cell):
+            numbers += range(int(first), int(last or first) + 1)
+    assert sorted(numbers) == list(range(1, 89))
+    propositions = set(re.findall(r"Prop\. (\d\.\d)", PAGE))
+    assert propositions == {"2.1", "2.2", "2.3", "4.1", "4.2", "5.1", "5.2", "5.3"}
+    assert {int(number) for number in re.findall(r"\[figure (\d)\]", PAGE)} == set(range(1, 9))
+    algorithms = PAGE[PAGE.index("Algorithm 1, step 1") :]
+    second = algorithms.index("Algorithm 2, steps 1 to 6")
+    for part, n_steps in ((algorithms[:second], 14), (algorithms[second:], 12)):
+        steps = []
+        for listed in re.findall(r"steps? ([\d, to]+):", part):
+            for first, last in re.findall(r"(\d+)(?: to (\d+))?", listed):
+                steps += range(int(first), int(last or first) + 1)
+        assert sorted(steps) == list(range(1, n_steps + 1))
+
+
 def test_every_function_on_the_page_exists():
     homes = {
         "result": infocap.CapacityResult,

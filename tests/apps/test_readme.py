@@ -28,7 +28,7 @@ def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, cap
         assert len([line for line in block.splitlines() if line.strip()]) <= 10
     exec(compile(blocks[0], "README.md", "exec"), {})
     printed = capsys.readouterr().out
-    assert "CapacityResult: total 23.81 ± 0.47 of at most 72" in printed
+    assert "CapacityResult: total 23.30 ± 0.44 of at most 72" in printed
     assert (tmp_path / "matrix.png").stat().st_size > 10_000
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -82,3 +82,16 @@ def test_the_parts_around_the_core_are_imported_when_they_are_first_used(part):
     code = f"import sys, infocap; infocap.{part}; print('infocap.{part}' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "True"
+
+
+def test_an_estimation_does_not_load_the_distributions_of_scipy():
+    """To load them takes longer than a usual estimation, in each process of a sweep."""
+    code = (
+        "import sys, numpy as np, infocap\n"
+        "u = np.random.default_rng(0).uniform(-1, 1, (512, 2))\n"
+        "basis = infocap.product_basis('legendre', 2, 4)\n"
+        "infocap.estimate(u, infocap.systems.RandomFeatures(2, 5, noise=0.01)(u), basis)\n"
+        "print('scipy.stats' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"

@@ -48,6 +48,7 @@ def test_further_blocks_leave_the_first_rows_as_they_are(design, function):
     longer = function(BASIS, 2048, design=design, blocks=16, seed=1)
     assert np.array_equal(longer[:1024], first)
     assert np.array_equal(function(BASIS, 384, design=design, blocks=3, seed=1), first[:384])
+    assert np.array_equal(function(BASIS, 128, design=design, blocks=1, seed=1), first[:128])
     assert not np.array_equal(longer[1024:], first)
 
 
@@ -97,6 +98,40 @@ def test_every_sobol_block_is_balanced(blocks):
         octant = (block > 0) @ [1, 2, 4]
         _, counts = np.unique(octant, return_counts=True)
         assert np.array_equal(counts, np.full(8, size // 8))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 8])
+def test_both_halves_of_every_sobol_block_are_nets_in_random_order(blocks):
+    u = draw(BASIS, 1024, seed=5, blocks=blocks)
+    for half in np.split(u, 2 * blocks):
+        size = len(half)
+        for column in half.T:  # one point in each of `size` intervals
+            interval = np.floor((column + 1) / 2 * size)
+            assert np.array_equal(np.sort(interval), np.arange(size))
+        octant = (half > 0) @ [1, 2, 4]
+        assert np.array_equal(np.bincount(octant), np.full(8, size // 8))
+        # In Sobol order every eight points in a row are in all octants.
+        octants_of_eight = [len(set(eight)) for eight in octant.reshape(-1, 8)]
+        assert np.mean(octants_of_eight) < 7
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+def test_algorithm_1_on_one_net_needs_halves_that_are_nets():
+    """With halves of any points of the net, it takes off more."""
+    basis = product_basis("legendre", 3, 5)
+    errors = {"ordered": [], "mixed": []}
+    for seed in range(8):
+        system = infocap.theory.random_mixture(basis, n_active=25, n_readouts=15, seed=seed)
+        u = draw(basis, 1024, blocks=1, seed=seed)
+        mixed = np.random.default_rng(seed).permutation(u)
+        for name, points in (("ordered", u), ("mixed", mixed)):
+            readouts = system(points)
+            result = infocap.estimate(points, readouts, basis, method="threshold-richardson")
+            errors[name].append(result.total - system.exact().sum())
+    difference = np.subtract(errors["ordered"], errors["mixed"])
+    standard_error = difference.std(ddof=1) / np.sqrt(len(difference))
+    assert difference.mean() > 3 * standard_error
+    assert abs(np.mean(errors["ordered"])) < 0.5 * abs(np.mean(errors["mixed"]))
 
 
 @pytest.mark.parametrize("blocks", [1, 8])

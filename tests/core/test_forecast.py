@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.theory import forecast, forecast_from
-from infocap.theory._forecast import Spectrum, _largest_transition, scatter
+from infocap.theory._forecast import RareNoise, Spectrum, _largest_transition, scatter
 
 BASIS = infocap.product_basis("legendre", 2, 8)
 SMALL = infocap.product_basis("legendre", 2, 5)
@@ -106,13 +106,65 @@ def test_a_pilot_knows_the_share_that_the_functions_leave():
     assert expected.spectra[0].transition == pytest.approx(np.sum(v**2 - v**4), rel=0.4)
 
 
-def test_a_pilot_that_rests_on_few_samples_is_foreseen_by_its_error_bar():
+def test_a_pilot_whose_samples_of_noise_are_too_few_is_foreseen_by_its_error_bar():
+    """So few carry the noise, even at 1024 samples, that its directions cannot be told apart."""
+    expected = forecast_from(pilot_with_rare_noise(n_carriers=1.0, error=2.0))
+    assert expected.at(1024).typical == pytest.approx(2.0 * (256 / 1024) ** 0.5, rel=0.01)
+    assert expected.at(2**20).typical < 0.6 * 2.0 * (256 / 2**20) ** 0.5
+
+
+def test_with_many_samples_rare_noise_scatters_as_often_as_it_is_rare():
+    """Products of residuals are as large as these are rare; the rest is that of normal noise."""
+    pilot = pilot_with_rare_noise(n_carriers=20.0, error=100.0)
+    expected = forecast_from(pilot)
+    v = np.linalg.eigvalsh(pilot.residual_covariance).clip(0, 1)
+    rarity = expected.rare_noise.samples_per_carrier
+    assert rarity == pytest.approx(256 / 20, rel=0.3)  # up to the noise of the directions' number
+    n_samples = 2**22
+    least = np.sqrt(2 * np.sum(v**2 - v**4) / n_samples)
+    assert least < expected.at(n_samples).typical < 1.3 * least * rarity**0.5
+
+
+def pilot_with_rare_noise(n_carriers, error):
     pilot = pilot_of(0.5)
-    warning = infocap.errors.Check("it rests on few samples.", effective_samples=20.0)
-    doubtful = replace(pilot, checks=(*pilot.checks, warning), total_standard_error=2.0)
-    expected = forecast_from(doubtful)
-    assert expected.spectra[0].transition == pytest.approx(2.0**2 * 256 / 2)
-    assert expected.at(4096).typical > forecast_from(pilot).at(4096).typical
+    warning = infocap.errors.Check("it rests on few samples.", effective_samples=n_carriers)
+    return replace(pilot, checks=(*pilot.checks, warning), total_standard_error=error)
+
+
+def test_the_scatter_of_covariances_with_few_carriers_is_that_of_their_inverse():
+    """1 / W of a Wishart distribution with n degrees of freedom in ν dimensions: its variance."""
+    n, n_directions = 30, 4
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal((4000, n, n_directions))
+    inverse = np.linalg.inv(np.einsum("sni,snj->sij", normal, normal) / n)
+    relative_variance = inverse[:, 0, 0].var()
+    noise = RareNoise(samples_per_carrier=1.0, n_directions=n_directions, most=np.inf)
+    expected = noise.first_order(n, asymptotic=2.0)
+    # The variance of 4000 numbers with heavier tails than normal ones is known to 5 %; the exact
+    # one has n - ν - 1 and n - ν - 3 in place of n - ν.
+    assert relative_variance == pytest.approx(expected, rel=0.35)
+    assert relative_variance > 1.3 * 2.0 / n
+
+
+def test_pilots_with_garbage_among_their_shots_foretell_the_scatter_of_more():
+    basis = infocap.product_basis("legendre", 2, 4)
+    system = infocap.systems.RandomFeatures(2, 8, noise=0.02, seed=3)
+
+    def result_of(n_samples, seed):
+        rng = np.random.default_rng(seed)
+        u = infocap.draw(basis, n_samples, seed=seed)
+        x = system(u, seed=seed)
+        is_garbage = rng.random(n_samples) < 0.02
+        x[is_garbage] = 2 * rng.standard_normal((is_garbage.sum(), 8))
+        return infocap.estimate(u, x, basis)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        foreseen = [forecast_from(result_of(256, seed)).at(1024).typical for seed in range(8)]
+        totals = [result_of(1024, 100 + seed).total for seed in range(16)]
+    # A standard deviation of 16 totals is known to 18 %, two of these are allowed.
+    ratio = np.std(totals, ddof=1) / np.median(foreseen)
+    assert 0.5 * (1 - 2 * 0.18) < ratio < 1.5 * (1 + 2 * 0.18)
 
 
 def test_a_pilot_with_a_longer_error_bar_than_its_residuals_say_foresees_the_geometric_mean():

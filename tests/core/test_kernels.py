@@ -14,7 +14,7 @@ from reference import estimate_with
 
 import infocap
 from infocap import draw, estimate, product_basis
-from infocap._arrays import cholesky, invert_triangle, solve_triangle
+from infocap._arrays import cholesky, invert_triangle, plus_transpose, solve_triangle
 from infocap.estimators import _evidence as evidence_module
 from infocap.estimators import gather_evidence
 from infocap.kernels import (
@@ -101,6 +101,29 @@ def test_triangles_are_factored_solved_and_inverted_block_by_block(size, rng):
     assert_allclose(lower.T @ invert_triangle(lower.T), np.eye(size), atol=1e-9)
     matrix[-1, -1] = -1.0
     assert np.isnan(cholesky(matrix)).all()
+
+
+@pytest.mark.parametrize("size", [1, 127, 300])
+def test_a_matrix_is_added_to_its_transpose_in_blocks(size):
+    matrix = np.random.default_rng(0).standard_normal((size, size))
+    expected = matrix + matrix.T
+    read_only = matrix.copy()
+    read_only.flags.writeable = False  # as arrays may be that come from another process
+    assert np.array_equal(plus_transpose(read_only), expected)
+    assert np.array_equal(plus_transpose(matrix), expected)
+
+
+def test_large_sums_are_added_in_parts_and_in_place():
+    """They are larger than the least that several threads share, and no multiple of the parts."""
+    rng = np.random.default_rng(0)
+    gram = rng.standard_normal((1101, 1000))
+    first = Moments(gram.copy(), np.ones((3, 1000)), 5)
+    second = Moments(rng.standard_normal(gram.shape), np.ones((3, 1000)), 7)
+    own_memory = first.gram
+    total = first.absorb(second)
+    assert total.gram is own_memory
+    assert np.array_equal(total.gram, gram + second.gram)
+    assert total.n_samples == 12
 
 
 @pytest.mark.parametrize("size", [5, 121])

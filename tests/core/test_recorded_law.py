@@ -13,14 +13,14 @@ from scipy.linalg import solve_triangular
 
 import infocap
 from infocap.basis import graded_order, recorded_family
+from infocap.estimators._innovations import jackknife
+from infocap.estimators._input_course import correlation_time, near_period_of, period_of
 from infocap.estimators._recorded_inputs import (
-    correlation_time,
     input_deviations,
-    period_of,
     under_law,
     with_powers_of_present,
 )
-from infocap.estimators._recorded_law import StretchSums, jackknife
+from infocap.estimators._stretch_sums import OrderedSums, StretchSums
 from infocap.estimators._told_apart import tell_apart
 from infocap.samples import Samples
 
@@ -260,9 +260,10 @@ def test_totals_of_both_gradings_are_equal():
     sums, union = parts_of(u, echo_state(u, 2), BASIS)
     order = graded_order(union)
     kept = order[: len(order) // 2]
-    by_degree = jackknife(sums, kept, has_constant=True)
+    by_degree = jackknife(OrderedSums(sums, kept), has_constant=True)
     delay_first = graded_order(union, "delay")
-    by_delay = jackknife(sums, delay_first[np.isin(delay_first, kept)], has_constant=True)
+    kept_by_delay = delay_first[np.isin(delay_first, kept)]
+    by_delay = jackknife(OrderedSums(sums, kept_by_delay), has_constant=True)
     assert_allclose(by_delay.capacity.sum(), by_degree.capacity.sum(), atol=1e-9)
     chosen = np.ones(len(kept), dtype=bool)
     assert_allclose(by_delay.sum_of(chosen)[0], by_degree.sum_of(chosen)[0], atol=1e-9)
@@ -356,7 +357,7 @@ def test_the_way_through_the_rows_changes_nothing(way, monkeypatch, tmp_path):
     elif way == "threads":
         monkeypatch.setattr("infocap.samples._engine.MIN_NUMBERS_PER_SHARE", 10_000)
     elif way == "two passes":
-        monkeypatch.setattr("infocap.estimators._recorded_law.MAX_BYTES_OF_STRETCH_SUMS", 0)
+        monkeypatch.setattr("infocap.estimators._stretch_sums.MAX_BYTES_OF_STRETCH_SUMS", 0)
     with ThreadPoolExecutor(2) as executor:
         if way == "executor":
             options["executor"] = executor
@@ -618,9 +619,32 @@ def test_a_saved_result_keeps_its_law(result, tmp_path):
     assert_allclose(loaded.recall, result.recall)
     assert loaded.beyond_present == result.beyond_present
     assert_allclose(loaded.by_delay(errors=True), result.by_delay(errors=True))
-    table = infocap.load_result(result.save(tmp_path / "result.csv"))
-    assert np.array_equal(table.told_apart, result.told_apart)
-    assert_allclose(table.unbiased, result.unbiased)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".csv", ".html"])
+def test_every_file_keeps_the_errors_of_sums(suffix, tmp_path):
+    t = np.arange(1500)
+    u = np.round(np.sin(t / 9) + np.sin(t / 23), 2)
+    result = infocap.estimate(u, echo_state(u, 1), BASIS, law="recorded", washout=50)
+    assert not result.told_apart.all()
+    path = tmp_path / f"result{suffix}"
+    if suffix == ".html":
+        infocap.report.card(result, path, "a network")
+        # A page shows the functions that can be told apart.
+        result = result.only_told_apart()
+    else:
+        result.save(path)
+    loaded = infocap.load_result(path)
+    assert np.array_equal(loaded.told_apart, result.told_apart)
+    assert_allclose(loaded.unbiased, result.unbiased)
+    assert_allclose(loaded.by_degree(errors=True), result.by_degree(errors=True))
+    assert_allclose(loaded.by_delay(errors=True), result.by_delay(errors=True))
+    assert_allclose(loaded.memory_function(), result.memory_function())
+    for name in ("memory_capacity", "beyond_present"):
+        of_loaded = getattr(loaded, name)
+        of_result = getattr(result, name)
+        assert_allclose(of_loaded, of_result)
+        assert_allclose(of_loaded.standard_error, of_result.standard_error)
 
 
 def test_other_targets_are_refused(result):
@@ -657,6 +681,105 @@ def test_rare_excursions_make_the_error_of_sums_longer():
         infocap.kernels.jackknife_error_of_groups(stretches),
         rtol=1e-9,
     )
+
+
+def causes(result):
+    return [check.found.get("cause") for check in result.checks]
+
+
+def test_an_offset_slower_than_the_recording_is_told():
+    """Its law cannot be known from the recording; the same drive seen for longer is no trouble."""
+    t = np.arange(4000)
+    fast = np.sin(1.3 * t) + 0.7 * np.sin(0.45 * t)
+    u = fast + 0.5 * np.sin(2 * np.pi * t / 700)
+    x = echo_state(u, 1)
+    short = infocap.estimate(u[:350], x[:350], BASIS, law="recorded", washout=20)
+    assert "drift more slowly than the recording" in short.unreliable
+    long = infocap.estimate(u, x, BASIS, law="recorded", washout=20)
+    assert "slow inputs" not in causes(long)
+
+
+def test_short_recordings_are_seen_although_their_autocorrelations_are_too_small():
+    """Of 40 recordings, twice their correlation time long, nearly all are called short."""
+    n_short = 0
+    for seed in range(40):
+        u = autoregressive(400, 0.99, seed)
+        n_short += 400 / correlation_time(u[:, None]) < 8
+    # Uncorrected autocorrelations call some 29 of 40 short.
+    assert n_short >= 31
+
+
+def test_coloured_noise_needs_more_rows():
+    u = np.random.default_rng(1).uniform(-1, 1, 100)
+    clean = echo_state(u, 1, noise=0)
+    size = 0.1 * clean.std(axis=0)
+    coloured = np.column_stack([autoregressive(100, 0.95, k) for k in range(8)])
+    white = np.random.default_rng(2).standard_normal((100, 8))
+    of_coloured = infocap.estimate(u, clean + size * coloured, BASIS, law="recorded", washout=10)
+    of_white = infocap.estimate(u, clean + size * white, BASIS, law="recorded", washout=10)
+    assert "few rows" in of_coloured.unreliable
+    assert not of_white.unreliable
+
+
+def test_heavy_noise_makes_the_error_of_sums_longer():
+    generator = np.random.default_rng(1)
+    u = generator.uniform(-1, 1, 2000)
+    clean = echo_state(u, 1, noise=0)
+    noise = generator.standard_t(3, clean.shape) / np.sqrt(3)
+    x = clean + 0.1 * clean.std(axis=0) * noise
+    result = infocap.estimate(u, x, BASIS, law="recorded", washout=50)
+    assert "heavy noise" in causes(result)
+    assert not result.unreliable
+    normal = generator.standard_normal(clean.shape)
+    x = clean + 0.1 * clean.std(axis=0) * normal
+    assert "heavy noise" not in causes(infocap.estimate(u, x, BASIS, law="recorded", washout=50))
+    influence = result.without_stretches[:, result.told_apart].sum(axis=1)
+    assert_allclose(
+        result.total_standard_error,
+        infocap.kernels.jackknife_error_of_groups(influence),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.5])
+def test_a_closed_loop_is_told(gain):
+    """The input follows a reference, and the noisy readout before it where the loop is closed."""
+    generator = np.random.default_rng(3)
+    reference = generator.standard_normal(3000)
+    u = np.zeros(3000)
+    x = np.zeros((3000, 2))
+    for t in range(1, 3000):
+        u[t] = 0.7 * u[t - 1] + reference[t] - gain * x[t - 1, 0]
+        x[t] = 0.5 * x[t - 1] + np.array([0.8, 0.3]) * u[t] + 0.3 * generator.standard_normal(2)
+    result = infocap.estimate(u, x, BASIS, law="recorded", washout=50)
+    assert ("closed loop" in causes(result)) == (gain > 0)
+    if gain > 0:
+        assert "not the device's doing alone" in " ".join(result.notes)
+
+
+def test_a_period_that_was_recorded_with_noise_is_told():
+    u = np.sin(2 * np.pi * np.arange(1200) / 25)
+    recorded = u + 0.01 * np.random.default_rng(1).standard_normal(1200)
+    result = infocap.estimate(recorded, echo_state(u, 1), BASIS, law="recorded", washout=50)
+    assert "inputs nearly repeat every 25 rows" in " ".join(result.warnings)
+    # Twice the noise over twice the power of a sine.
+    assert_allclose(near_period_of(recorded[:, None])[1], 0.01**2 / 0.5, rtol=0.2)
+    assert near_period_of(autoregressive(1200, 0.99, 1)[:, None]) is None
+    assert near_period_of(mackey_glass(1200, 1)[:, None]) is None
+
+
+def test_recall_has_an_error_that_covers_its_scatter():
+    deviations = []
+    for seed in range(30):
+        u = autoregressive(800, 0.5, seed)
+        noise = np.random.default_rng([seed, 7]).standard_normal((800, 1))
+        result = infocap.estimate(u, u[:, None] + noise, BASIS, law="recorded", washout=20)
+        # Of x = u + noise of equal power, R² of u[t-1] is 0.5² / 2.
+        table = result.memory_function()
+        deviations.append((table.recall[1] - 0.125) / table.recall_standard_error[1])
+    size = np.sqrt(np.mean(np.square(deviations)))
+    # The error of a root mean square of 30 numbers is an eighth of it.
+    assert 0.6 < size < 1.4
 
 
 # explore, compare, sweep, and the default law.

@@ -134,6 +134,23 @@ def test_the_bias_is_delta_over_n():
     assert np.max(expected / np.maximum(error, 1e-12)) > 30  # so the test would see a wrong Delta
 
 
+def test_the_terms_of_the_proof_add_up_to_delta():
+    """The coefficients of 1/N in the three terms of the proof of proposition 5.2, each by quadrature."""
+    system = random_mixture(BASIS, n_active=8, n_readouts=3, seed=2)
+    nodes, weights = BASIS.quadrature(2 * BASIS.max_degree + 1)
+    root = np.sqrt(weights)[:, None]
+    orthonormal = np.linalg.qr(root * with_constant(system(nodes)))[0] / root  # the X̃ of the proof
+    leverage = np.sum(orthonormal**2, axis=1)
+    expected = quadrature_bias(system)
+    for y, delta in zip(BASIS(nodes).T, expected, strict=True):
+        r = weights @ (orthonormal * y[:, None])
+        first = weights @ (leverage * y**2) - r @ r
+        second = 2 * ((weights * leverage * y) @ orthonormal @ r - r @ r)
+        third = (weights * leverage) @ (orthonormal @ r) ** 2 - r @ r
+        assert first - second + third == pytest.approx(delta, abs=1e-9)
+    assert expected.max() > 1
+
+
 def test_the_bias_vanishes_where_the_capacity_is_one():
     system = random_mixture(BASIS, n_active=5, n_readouts=5, seed=0)
     delta = quadrature_bias(system)

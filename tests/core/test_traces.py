@@ -259,7 +259,7 @@ def in_files(folder):
 @pytest.mark.parametrize("source", ["memmap", "1d memmap", "h5py"])
 def test_traces_stay_in_their_files(tmp_path, source, folded, monkeypatch):
     u, x = in_files(tmp_path)[source]
-    monkeypatch.setattr("infocap.samples._trace.ROWS_PER_READ", 500)
+    monkeypatch.setattr("infocap.samples._trace_inputs.ROWS_PER_READ", 500)
     monkeypatch.setattr("infocap.estimators._cost.MAX_CHUNK_BYTES", 30_000)
     recording = infocap.fold_trace(u, x, N_NODES)
     assert type(recording.readouts) is not np.ndarray
@@ -340,6 +340,15 @@ def test_inputs_that_change_within_a_step_are_refused_with_the_row_and_the_remed
     assert refusal(infocap.fold_trace, never_held, TRACE, N_NODES).endswith(
         "or u as it was sent, with one row for each step."
     )
+
+
+def test_steps_of_a_clock_that_jitters_are_named():
+    generator = np.random.default_rng(1)
+    lengths = generator.choice([11, 12, 13], 300)
+    u = np.repeat(generator.uniform(-1, 1, 300), lengths)
+    x = generator.standard_normal(len(u))
+    with pytest.raises(infocap.errors.DataError, match="held for 11 to 13 rows at a time"):
+        infocap.fold_trace(u, x, 12)
 
 
 def test_slow_inputs_at_the_wrong_rows_are_no_noise():

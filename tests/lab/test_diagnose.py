@@ -625,3 +625,100 @@ def test_pixels_that_blink_are_warned_of():
     (check,) = checks_of_offsets(2.0 * blinks)
     assert check.kind == "warning"
     assert "keep an offset for more than 10 steps" in check
+
+
+def dark(x, seed=4, share=0.05):
+    """Readouts of which a few rows are dark shots, with little noise of the detector."""
+    generator = np.random.default_rng(seed)
+    level = x.min(axis=0) + 1e-4 * generator.standard_normal(x.shape)
+    return np.where(generator.random((len(x), 1)) < share, level, x)
+
+
+def random_run(seed=5, n=4096):
+    u = infocap.draw(BASIS, n, seed=seed, design="random")
+    return u, SYSTEM(u, seed=seed)
+
+
+def test_an_echo_of_a_far_row_is_memory_and_its_lag_is_told():
+    u, _ = random_run()
+    x = SYSTEM(u + 0.3 * np.roll(u, 23, axis=0), seed=5)
+    (check,) = infocap.diagnose(u, x, BASIS).checks
+    assert (check.found["cause"], check.found["lag"]) == ("memory", -23)
+
+
+def test_noise_that_follows_the_step_from_the_row_before_is_memory():
+    u, x = random_run()
+    step = np.abs(u - np.roll(u, 1, axis=0)).max(axis=1, keepdims=True)
+    noisy = x + 0.1 * step * np.random.default_rng(6).standard_normal(x.shape)
+    (check,) = infocap.diagnose(u, noisy, BASIS).checks
+    assert (check.found["cause"], check.found["lag"]) == ("memory", -1)
+    assert check.found["shown_as"] == "noise of rows"
+
+
+def test_a_gain_that_follows_the_row_before_is_memory():
+    u, x = random_run()
+    gain = 1 + 0.3 * np.roll(u[:, :1], 1, axis=0)
+    middle = x.mean(axis=0)
+    (check,) = infocap.diagnose(u, middle + (x - middle) * gain, BASIS).checks
+    assert (check.found["cause"], check.found["lag"]) == ("memory", -1)
+    assert check.found["shown_as"] == "gain of rows"
+
+
+def test_light_of_a_far_later_row_is_seen_in_a_device_with_memory():
+    u, x = delay_line()
+    leak = x + 0.3 * np.roll(x, -12, axis=0)
+    (check,) = infocap.diagnose(recorded(u, leak), basis=LINE).checks
+    assert (check.found["cause"], check.kind) == ("later inputs", "warning")
+    assert check.found["lag"] in range(8, 13)  # the line holds inputs of up to four rows before
+
+
+@pytest.mark.parametrize(("make", "basis"), [(random_run, BASIS), (delay_line, LINE)])
+def test_dark_rows_are_alike_whatever_their_inputs(make, basis):
+    u, x = make()
+    is_dark = np.any(dark(x) != x, axis=1)
+    findings = infocap.diagnose(recorded(u, dark(x)), basis=basis).checks
+    told = [check.found for check in findings]
+    told += [also["found"] for found in told for also in found.get("also", ())]
+    (alike,) = (found for found in told if found.get("shown_as") == "alike rows")
+    assert np.mean(is_dark[alike["rows"]]) > 0.95
+    assert len(alike["rows"]) > 0.8 * is_dark.sum()
+
+
+def test_rows_of_a_saturated_device_are_alike_and_not_accused():
+    u = infocap.draw(BASIS, 4096, seed=5, design="random")
+    weights = np.random.default_rng(5).standard_normal((u.shape[1], 6))
+    x = np.tanh(30 * u @ weights) + 1e-3 * np.random.default_rng(6).standard_normal((4096, 6))
+    assert "gap" not in causes(infocap.diagnose(u, x, BASIS))
+
+
+@pytest.mark.parametrize(("value", "cause"), [(1.0, "domain"), (0.0, "shape of inputs")])
+def test_inputs_that_take_one_value_too_often_are_told(value, cause):
+    u, x = random_run()
+    is_filled = np.random.default_rng(7).random(len(u)) < 0.02
+    written = np.where(is_filled[:, None], value, u)
+    found = infocap.diagnose(written, x, BASIS).checks
+    told = [check for check in found if "takes the value" in check]
+    assert [check.found["cause"] for check in told] == [cause]
+    assert set(told[0].found["rows"]) == set(np.flatnonzero(is_filled))
+
+
+def test_zero_suppression_is_told_and_a_dead_zone_of_the_device_is_not():
+    u, x = random_run()
+    signal = x - np.median(x, axis=0)
+    suppressed = np.where(np.abs(signal) < 0.5 * x.std(axis=0), 0.0, signal)
+    assert "codes" in causes(infocap.diagnose(u, suppressed, BASIS))
+    width = 0.3 * x.std(axis=0)
+    dead_zone = np.sign(signal) * np.maximum(np.abs(signal) - width, 0.0)
+    assert "codes" not in causes(infocap.diagnose(u, dead_zone, BASIS))
+
+
+def test_a_sweep_of_one_of_many_inputs_is_an_order_and_nothing_else():
+    basis = infocap.product_basis("legendre", n_inputs=10, max_degree=2)
+    u = infocap.draw(basis, 3000, seed=1, design="random")
+    weights = np.random.default_rng(2).standard_normal((10, 12))
+    for swept in (0, 9):
+        in_order = u[np.argsort(u[:, swept])]
+        x = np.tanh(0.5 * in_order @ weights)
+        x += 0.02 * np.random.default_rng(3).standard_normal(x.shape)
+        (note,) = infocap.diagnose(in_order, x, basis).checks
+        assert (note.found["cause"], note.kind) == ("order of inputs", "note")

@@ -514,6 +514,7 @@ def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
         n_inputs=2,
         max_degree=4,
         n_samples=256,
+        seed=3,  # with some seeds the same drift is told from the rows first, and not from references
         reference_every=8,
         metadata={"bench": settings},
     )

@@ -400,13 +400,15 @@ def test_fields_of_matlab_structures_are_found_by_the_names_given(tmp_path):
     assert_array_equal(infocap.read(path, x="data/y").inputs, U)
 
 
-def test_a_single_input_may_be_a_vector(tmp_path):
+def test_a_single_input_or_readout_may_be_a_vector(tmp_path):
     import scipy.io
 
     scipy.io.savemat(tmp_path / "one.mat", {"u": U[:, 0], "x": X}, oned_as="column")
     assert infocap.read(tmp_path / "one.mat").inputs.shape == (12, 1)
     np.savez(tmp_path / "one.npz", u=U[:, 0], x=X)
     assert_array_equal(infocap.read(tmp_path / "one.npz").inputs, U[:, :1])
+    np.savez(tmp_path / "both.npz", u=U[:, 0], x=X[:, 0])
+    assert_array_equal(infocap.read(tmp_path / "both.npz").readouts, X[:, :1])
 
 
 def test_rows_are_sorted_by_a_design_index_beside_them(tmp_path):
@@ -453,8 +455,12 @@ def test_transposed_arrays_are_not_turned_silently(tmp_path, u, x, hint):
 
 @pytest.mark.parametrize(
     ("x", "message"),
-    [(X[:, 0], "two dimensions"), (X[:, :0], "is empty"), (np.array("a"), "plain numbers")],
-    ids=["vector", "empty", "text"],
+    [
+        (X[:, :, None] + np.zeros(2), "two dimensions"),
+        (X[:, :0], "is empty"),
+        (np.array("a"), "plain numbers"),
+    ],
+    ids=["cube", "empty", "text"],
 )
 def test_readouts_must_be_a_table_of_numbers(tmp_path, x, message):
     np.savez(tmp_path / "a.npz", u=U, x=x)

@@ -477,8 +477,9 @@ def test_inputs_of_another_range_are_refused_as_before(wrong):
         infocap.estimate(infocap.Recording(wrong(u), x, np.arange(len(u))), basis=basis)
 
 
-@pytest.mark.parametrize("options", [("--domain", "auto"), ("--family", "recorded")])
+@pytest.mark.parametrize("options", [("--domain", "auto"), ("--family", "recorded"), ()])
 def test_ranges_and_families_are_taken_from_recorded_inputs(desk, options):
+    """Also where nothing is said, as inputs from 0 to 5 V are not those from -1 to 1."""
     words = write_overshoot(desk)
     assert (
         command("estimate", *words, *options, "--max-degree", 4, "-o", "result.nc").exit_code == 0
@@ -491,6 +492,25 @@ def test_a_recorded_family_has_its_range_already(desk):
     words = write_overshoot(desk)
     with pytest.raises(ParameterError, match="leave out --domain"):
         command("estimate", *words, "--family", "recorded", "--domain", 0, 5)
+
+
+def test_inputs_that_fill_the_usual_range_are_uniform(desk):
+    for scale, words in ((1.0, "legendre, uniform inputs"), (0.3, "that was recorded")):
+        u = scale * np.random.default_rng(1).uniform(-1, 1, 200)
+        np.savez("a.npz", u=u, x=np.column_stack([u, u**2]))
+        ran = command("estimate", "a.npz", "--max-degree", 3)
+        assert words in " ".join(ran.output.split())
+
+
+def test_brackets_of_units_stand_for_themselves_in_patterns(desk):
+    rows = np.random.default_rng(1).uniform(-1, 1, (20, 5))
+    names = ["8_V[V]", "9_V[V]", "9_I[A]", "10_V[V]", "V"]
+    Path("a.csv").write_text(csv_text(rows, names))
+    recording = infocap.read("a.csv", u="8_V[V]", x="*_V[V]")
+    assert recording.channel == ("9_V[V]", "10_V[V]")
+    # Where no name has such brackets, they are alternatives.
+    Path("b.csv").write_text(csv_text(rows, ["u", "x1", "x2", "x3", "y"]))
+    assert infocap.read("b.csv", u="u", x="x[13]").channel == ("x1", "x3")
 
 
 # Size

@@ -269,7 +269,7 @@ def test_a_card_fits_a_telephone_and_a_sheet_and_tells_what_is_pointed_at(open_p
     page = open_page(card, width=390, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.hover('[data-degree="1"][data-kind="1"]')
-    assert "Degree 1, one variable: 1.99" in words(page.locator("#tip"))
+    assert "Degree 1, one variable: 1.98" in words(page.locator("#tip"))
     assert page.pdf(format="A4").count(b"/Type /Page\n") <= 1
 
 

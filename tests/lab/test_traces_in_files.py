@@ -178,6 +178,34 @@ def test_commands_fold_traces(folder, tmp_path, folded):
     assert "8 virtual nodes of 1 channel" in said
 
 
+def test_commands_take_the_mask_from_a_file(folder, tmp_path, folded):
+    mask = np.random.default_rng(5).choice([-1.0, 1.0], N_NODES)
+    path = tmp_path / "masked.npz"
+    held = np.repeat(U, N_NODES) * np.tile(mask, len(U))
+    np.savez(path, u=held, x=np.ravel(X))
+    basis = ("--max-delay", "1:4,2:1", "--washout", "20", "--rows-per-step", N_NODES)
+    np.savetxt(tmp_path / "mask.txt", mask)
+    np.save(tmp_path / "mask.npy", mask)
+    for name in ("mask.txt", "mask.npy"):
+        result = tmp_path / "result.nc"
+        options = ("--mask", tmp_path / name, "-o", result, "--force")
+        ran, said = run("estimate", path, *basis, *options[:-1])
+        assert ran.exit_code == 0, said
+        assert_allclose(infocap.load_result(result).total, folded.total, atol=1e-9)
+        result.unlink()
+    (tmp_path / "words.txt").write_text("a b c", encoding="utf-8")
+    ran, _ = run("estimate", path, *basis, "--mask", tmp_path / "words.txt")
+    assert "is no table of numbers" in str(ran.exception)
+
+
+def test_one_readout_in_one_dimension_is_a_trace_that_was_not_folded(tmp_path):
+    path = tmp_path / "flat.npz"
+    np.savez(path, u=np.repeat(U, N_NODES), x=np.ravel(X))
+    ran, said = run("diagnose", path, "--max-delay", "1:4")
+    assert ran.exit_code == 0
+    assert f"Pass --rows-per-step {N_NODES}" in said
+
+
 def test_commands_say_that_a_trace_was_not_folded_by_their_own_options(folder):
     ran, said = run("diagnose", folder / "run.csv", "--max-delay", "1:4", "--strict")
     assert ran.exit_code == 1
@@ -195,7 +223,7 @@ def test_commands_say_that_a_trace_was_not_folded_by_their_own_options(folder):
 def test_a_trace_of_another_length_than_its_inputs_is_refused(folder):
     with pytest.raises(DataError, match="u has 600 rows, and x has 4808, which are 480 steps"):
         infocap.read(folder / "steps.npz", rows_per_step=10)
-    with pytest.raises(DataError, match="of a trace of virtual nodes, `rows_per_step`"):
+    with pytest.raises(DataError, match=r"unequal numbers of samples; .* nodes, `rows_per_step=8`"):
         infocap.read(folder / "steps.npz")
     with pytest.raises(DataError, match="of a trace of virtual nodes, `rows_per_step=8`"):
         infocap.estimate(U, TRACE[:, None], infocap.product_basis("legendre", 1, 2))

@@ -23,7 +23,9 @@ from ._checks import told_findings as told_findings
 from ._excerpt import MAX_ROWS as MAX_ROWS
 from ._excerpt import MAX_ROWS_FROM_FILES as MAX_ROWS_FROM_FILES
 from ._excerpt import N_LOW_FUNCTIONS as N_LOW_FUNCTIONS
+from ._recorded_law import Loop as Loop
 from ._recorded_law import RecordedLawFacts as RecordedLawFacts
+from ._recorded_law import ResidualFacts as ResidualFacts
 from ._recorded_law import checks_of_recorded_law as checks_of_recorded_law
 from ._reference_series import References as References
 from ._references import CHANGES_CHECK as CHANGES_CHECK

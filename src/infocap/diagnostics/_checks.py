@@ -12,6 +12,7 @@ from .._threads import parallel_map
 from .._validation import checks_arguments
 from ..errors import Check, ParameterError
 from ..samples import ColumnStatistics, Samples
+from ._alike import alike_rows
 from ._answer import left_out, repeats_off, weak
 from ._branches import other_branches
 from ._case import Case
@@ -76,6 +77,7 @@ DATA: dict[str, DataCheck] = {
     "readouts resolved finer than their noise": rounded,
     "no interpolated rows": interpolated_rows,
     "no rows filled with the readouts of others": equal_readouts,
+    "no rows that are alike whatever their inputs": alike_rows,
     "no values filled in from their neighbours": filled_cells,
     "no readouts normalised in batches": batches,
     "no input among the readouts": copies_of_inputs,
@@ -102,6 +104,7 @@ WITH_MEMORY: tuple[DataCheck, ...] = (
     rounded,
     interpolated_rows,
     equal_readouts,
+    alike_rows,
     filled_cells,
     batches,
     inputs_of_other_rows,
@@ -141,6 +144,7 @@ MIN_ROWS: dict[DataCheck, int] = {
     inputs_of_other_rows: 128,
     changes_with_time: 192,
     periods: 192,
+    alike_rows: 200,
     misplaced_rows: 200,
     frequent_values: 256,
     missing_codes: 512,

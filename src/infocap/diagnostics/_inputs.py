@@ -13,13 +13,14 @@ from ..basis import DiscreteFamily
 from ..errors import Check
 from ..samples import Hold, suggest_domain
 from ..typing import Floats, Integers
-from ._chance import normal_scores
+from ._chance import normal_scores, poisson_tail
 from ._excerpt import FALSE_ALARM_OF_VALUES, Excerpt
 from ._finding import finding
 from ._holds import follows_a_course, hold_of_inputs
 from ._residuals import MAX_RESIDUAL
 from ._rows import nearest_rows
 from ._sequences import MAX_CORRELATION, no_independent_inputs
+from ._values import FREQUENCY_RATIO, MIN_EQUAL_IN_SAMPLE, MIN_VALUES, largest_count_beside
 
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4
 # of its variance. As many rows for each value show that there are no more.
@@ -86,6 +87,9 @@ def inputs_off(excerpt: Excerpt) -> Iterator[Check]:
     coarse = _coarse_inputs(excerpt, continuous)
     if coarse:
         yield _check_of_digits(coarse)
+    frequent = _frequent_inputs(excerpt, [k for k in continuous if k not in coarse])
+    if frequent:
+        yield _check_of_frequent_inputs(excerpt, frequent)
     partly_filled = {}
     if excerpt.samples.sqrt_sample_weight is None:
         others = [k for k in continuous if k not in coarse]
@@ -119,6 +123,45 @@ def _check_of_digits(coarse: dict[int, Floats]) -> Check:
         in_short="inputs rounded",
         inputs=[*coarse],
         values=len(values),
+    )
+
+
+def _frequent_inputs(excerpt: Excerpt, inputs: list[int]) -> dict[int, float]:
+    """Return the value of each input, if any, that comes far more often than those beside it.
+
+    Of rows in which an input stays the first one counts.
+    """
+    apart = MIN_EQUAL_IN_SAMPLE - 1
+    some = np.sort(excerpt.u[excerpt.some][:, inputs], axis=0)
+    has_equal = np.any(some[apart:] == some[:-apart], axis=0)
+    frequent = {}
+    for k in [k for k, is_equal in zip(inputs, has_equal, strict=True) if is_equal]:
+        column = excerpt.u[:, k]
+        values, counts = np.unique(column[1:][np.diff(column) != 0], return_counts=True)
+        if len(values) < MIN_VALUES:
+            continue
+        beside = largest_count_beside(counts)
+        top = int(np.argmax(counts - FREQUENCY_RATIO * beside))
+        chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values)
+        is_often = counts[top] > FREQUENCY_RATIO * beside[top]
+        if is_often and chance < FALSE_ALARM_OF_VALUES * excerpt.share:
+            frequent[k] = float(values[top])
+    return frequent
+
+
+def _check_of_frequent_inputs(excerpt: Excerpt, frequent: dict[int, float]) -> Check:
+    k, value = next(iter(frequent.items()))
+    column = excerpt.u[:, k]
+    is_at_end = value in (column.min(), column.max())
+    return finding(
+        f"{named(frequent)} takes the value {value:.6g} in {np.mean(column == value):.1%} of the "
+        "rows, far more often than the values beside it: a source or a meter at the end of its "
+        "range, or values that were filled in",
+        cause="domain" if is_at_end else "shape of inputs",
+        next_step="give the values that were sent, and leave out rows that were filled in",
+        in_short=OTHER_DISTRIBUTION,
+        rows=excerpt.rows[column == value],
+        inputs=[*frequent],
     )
 
 

@@ -140,10 +140,12 @@ def _disorder_of_sequence(excerpt: Excerpt, residuals: Residuals) -> Iterator[Ch
 
 def _holds_own_inputs(excerpt: Excerpt, residuals: Residuals) -> bool:
     """Return whether readouts hold functions of the inputs of their own row, or of one nearby."""
+    if _p_value_of_own_inputs(excerpt, slice(None)) < MAX_P_VALUE_OF_OWN:
+        return True
     # A response that turned round in the middle of the run cancels in all rows, not in a third.
     third = excerpt.n // 3
-    for rows in (slice(None), slice(third), slice(-third, None)):
-        if _p_value_of_own_inputs(excerpt, rows) < MAX_P_VALUE_OF_OWN / 3:
+    for rows in (slice(third), slice(-third, None)):
+        if _p_value_of_own_inputs(excerpt, rows) < level(excerpt):
             return True
     h = residuals.h[:, scanned_functions(excerpt)]
     lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag]
@@ -293,16 +295,19 @@ def _other_inputs(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     if len(found):
         yield from _lag_checks(excerpt, residuals, scan, found)
         return
-    for what, scores, capacity_at in (
-        ("the response to the row's own inputs", residuals.gain_scores, _capacity_of_products),
-        ("how well a row fits its own inputs", residuals.size_score, _capacity_of_calm_rows),
-    ):
-        scan = scan_lags(excerpt, scores, MAX_LAG_OF_GAIN)
-        found = scan.found(level(excerpt))
-        if len(found):
-            capacities = {int(lag): capacity_at(excerpt, residuals, int(lag)) for lag in found}
-            yield _check_of_scores(what, scan, capacities)
-            return
+    of_gain = scan_lags(excerpt, residuals.gain_scores, MAX_LAG_OF_GAIN)
+    found = of_gain.found(level(excerpt))
+    if len(found):
+        capacities = {int(lag): _capacity_of_products(excerpt, residuals, lag) for lag in found}
+        what = "the response to the row's own inputs"
+        yield _check_of_scores(what, "gain of rows", of_gain, capacities)
+        return
+    of_noise = scan_lags(excerpt, residuals.size_score, MAX_LAG_OF_GAIN)
+    found = of_noise.found(level(excerpt))
+    if len(found):
+        capacities = {int(lag): _capacity_of_calm_rows(excerpt, residuals, lag) for lag in found}
+        what = "how well a row fits its own inputs"
+        yield _check_of_scores(what, "noise of rows", of_noise, capacities)
 
 
 def _capacity_of_products(excerpt: Excerpt, residuals: Residuals, lag: int) -> float:
@@ -325,13 +330,14 @@ def _capacity_of_calm_rows(excerpt: Excerpt, residuals: Residuals, lag: int) -> 
     return residuals.capacity_of_calm_rows(other)
 
 
-def _check_of_scores(what: str, scan: Lags, capacities: dict[int, float]) -> Check:
+def _check_of_scores(what: str, shown_as: str, scan: Lags, capacities: dict[int, float]) -> Check:
     """Return the check of a gain, or of noise, that depends on the inputs of other rows."""
     lag = max(capacities, key=lambda k: capacities[k])
     values: dict[str, Any] = {
         "lag": lag,
         "p_value": float(scan.p_value[scan.lags == lag][0]),
         "capacity": capacities[lag],
+        "shown_as": shown_as,
     }
     if max(capacities) < 0:
         return finding(

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import binom
 
 from .._formatting import join_names
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._chance import chi_squared_tail, level
+from ._chance import binomial_tail, chi_squared_tail, level
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._residuals import NORMAL_MEDIAN_DEVIATION
@@ -254,10 +253,10 @@ def _p_value_of_second_population(sizes: Floats, thresholds: Floats) -> float:
     """Return the p-value that sizes are one population with a tail of index 2 or more."""
     p_value = 1.0
     for threshold in thresholds:
-        n_beyond = np.count_nonzero(sizes > threshold)
-        n_far = np.count_nonzero(sizes > 2 * threshold)
+        n_beyond = int(np.count_nonzero(sizes > threshold))
+        n_far = int(np.count_nonzero(sizes > 2 * threshold))
         if n_far:
-            tail = float(binom.sf(n_far - 1, n_beyond, MAX_SHARE_OF_TAIL))
+            tail = binomial_tail(n_far, n_beyond, MAX_SHARE_OF_TAIL)
             p_value = min(p_value, len(thresholds) * tail)
     return p_value
 

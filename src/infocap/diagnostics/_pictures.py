@@ -1,8 +1,8 @@
 """Small pictures of findings, as numbers: `infocap.plot.finding` draws them.
 
 Each is made from the excerpt in which a finding was seen, and only for warnings that are reported.
-`PICTURES` says which picture shows which cause. A finding whose cause is not there is shown by the
-map of misfit, if it names rows or channels.
+`PICTURES` says which picture shows which cause, or what a finding says it is `shown_as`. Other
+findings are shown by the map of misfit, if they name rows or channels.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ._pictures_of_order import (
     lag_scan,
     lags_of_channels,
     lags_of_inputs,
+    lags_of_scores,
     own_against_other,
 )
 from ._pictures_of_values import (
@@ -54,6 +55,8 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
     "late channels": lags_of_channels,
     "shuffled": delays_seen,
     "interleaved": delays_seen,
+    "gain of rows": lags_of_scores,
+    "noise of rows": lags_of_scores,
     "slip": agreement_along_the_run,
     "gap": agreement_along_the_run,
     "response": response_along_the_run,
@@ -67,6 +70,7 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
     "stacked": equal_pairs,
     "repeats": equal_pairs,
     "copied rows": equal_pairs,
+    "alike rows": map_of_misfit,
     "interpolated": readouts_around,
     "stale": readouts_around,
     "filled cells": readouts_around,
@@ -93,7 +97,7 @@ PICTURES: dict[str, Callable[[Excerpt, dict[str, Any]], Picture]] = {
 
 def picture_of(excerpt: Excerpt, found: dict[str, Any]) -> dict[str, Any] | None:
     """Return the picture of a finding as plain data; None where there is nothing to show."""
-    draw = PICTURES.get(found.get("cause", ""))
+    draw = PICTURES.get(found.get("shown_as", found.get("cause", "")))
     if draw is not None:
         return draw(excerpt, found).to_dict()
     if len(found.get("rows", ())) or len(found.get("channels", ())):

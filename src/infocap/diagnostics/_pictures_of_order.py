@@ -37,7 +37,7 @@ def lag_scan(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
     centre = int(found.get("lag", 0))
     # Only for a shift does the picture include lag 0, whose bar is otherwise far above all others.
     is_shift = found["cause"] in ("shift", "nothing")
-    if not is_shift or abs(centre) <= MAX_LAG:
+    if abs(centre) <= MAX_LAG:
         centre = 0
     lags = [centre + lag for lag in range(-MAX_LAG, MAX_LAG + 1)]
     if not is_shift:
@@ -54,6 +54,30 @@ def lag_scan(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
         caption="What readouts hold of inputs of other rows; chance stays below the dashed line.",
         series=[
             *by_role(np.array(lags), np.maximum(capacities, 0.0), is_found),
+            series("expected", [lags[0] - 0.5, lags[-1] + 0.5], [chance, chance], "chance"),
+        ],
+    )
+
+
+def lags_of_scores(excerpt: Excerpt, found: dict[str, Any]) -> Picture:
+    """Return how strongly gain or noise of a row follow the inputs of its neighbours, by lag."""
+    residuals = excerpt.residuals
+    is_gain = found["shown_as"] == "gain of rows"
+    scores = residuals.gain_scores if is_gain else residuals.size_score
+    h = residuals.h[:, scanned_functions(excerpt)]
+    lags = [lag for lag in range(-MAX_LAG, MAX_LAG + 1) if lag > 0 or not excerpt.of_sequence]
+    lags = [lag for lag in lags if lag != 0]
+    power = np.array([lagged_power(scores, h, lag) for lag in lags]) / excerpt.n
+    degrees_of_freedom = scores.shape[1] * h.shape[1]
+    chance = chdtri(degrees_of_freedom, P_VALUE_OF_LINE / len(lags)) / excerpt.n
+    what = "gain" if is_gain else "noise"
+    return Picture(
+        kind="histogram",
+        x_label="inputs of how many rows later",
+        y_label="sum of squared correlations",
+        caption=f"How the {what} of a row follows other inputs; chance stays below the line.",
+        series=[
+            *by_role(np.array(lags), power, power > chance),
             series("expected", [lags[0] - 0.5, lags[-1] + 0.5], [chance, chance], "chance"),
         ],
     )

@@ -36,6 +36,8 @@ SHARES_OF_DEGREES = {1: 0.4, 2: 0.25, 3: 0.25, 4: 0.1}
 # vary most.
 N_PREDICTED_DIRECTIONS = 12
 N_PRINCIPAL_DIRECTIONS = 4
+# Smallest part of a function that those before it do not give: with less they are dependent.
+MIN_INDEPENDENT_PART = 0.01
 # Readouts count up to so many widths beyond their usual range, which holds 90 % of the values.
 MAX_WIDTHS_OUTSIDE = 2.0
 # Position of the usual range among the ordered values of a channel.
@@ -313,11 +315,12 @@ class Residuals:
 
         The scores are products of residuals and functions, mean 0, variance 1, (rows, scores).
         """
-        functions = np.clip(self.h[:, :N_GAIN_FUNCTIONS], -MAX_RESIDUAL, MAX_RESIDUAL)
-        products = self.e[:, :, None] * functions[:, None, :]
-        scores = products.reshape(self.n_rows, -1)
+        functions = np.clip(self.h[:, :N_GAIN_FUNCTIONS].T, -MAX_RESIDUAL, MAX_RESIDUAL)
+        products = [self.e * function[:, None] for function in functions]
+        scores = np.concatenate(products, axis=1)
         scores -= _column_means(scores)
-        return scores / _root_mean_square(scores)
+        scores /= _root_mean_square(scores)
+        return scores
 
 
 def _as_scores(values: Floats) -> Floats:
@@ -473,15 +476,28 @@ def _orthonormalisation(values: Floats) -> Floats:
     gram = (values @ values.T).astype(float)
     scale = 1 / np.sqrt(np.diag(gram).clip(np.finfo(np.float32).tiny))
     correlation = gram * scale * scale[:, None]
-    # Functions may be dependent on these rows, as where an input takes few values.
-    variance, vectors = np.linalg.eigh(correlation)
-    kept = variance > 1e-6 * variance[-1]
-    combinations = (vectors[:, kept] / np.sqrt(variance[kept])) * scale[:, None]
-    if kept.all():
-        # Of all orthonormal combinations these are nearest to the functions themselves, so that
-        # readouts which hold a single function are seen to do so (Löwdin).
-        combinations = combinations @ vectors.T
-    return combinations.astype(np.float32)
+    combinations = _gram_schmidt(correlation)
+    if combinations is None:
+        # Functions are dependent on these rows, as where an input takes few values.
+        variance, vectors = np.linalg.eigh(correlation)
+        kept = variance > 1e-6 * variance[-1]
+        combinations = vectors[:, kept] / np.sqrt(variance[kept])
+    return (combinations * scale[:, None]).astype(np.float32)
+
+
+def _gram_schmidt(correlation: Floats) -> Floats | None:
+    """Return orthonormal combinations, each of a function and those before; None if dependent.
+
+    A single function that readouts hold is then seen in a single combination.
+    """
+    try:
+        triangle = np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:
+        return None
+    if np.diag(triangle).min() < MIN_INDEPENDENT_PART:
+        return None
+    inverse: Floats = np.linalg.inv(triangle)
+    return inverse.T
 
 
 def products_of_values(basis: ProductBasis, u: Floats) -> Floats:

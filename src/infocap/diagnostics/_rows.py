@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import binom, poisson
 
 from .._formatting import counted
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._chance import level
+from ._chance import binomial_tail, level, poisson_tail
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._lags import MAX_LAG
@@ -102,7 +101,7 @@ def _rows_of_neighbours(
     first_far = MAX_LAG + 40
     far_lags = generator.integers(first_far, excerpt.n - first_far, N_FAR_LAGS)
     by_chance = (sum(fits(int(far)).sum() for far in far_lags) + 1) / N_FAR_LAGS
-    p_value = float(poisson.sf(counts[lag] - 1, by_chance)) * len(lags)
+    p_value = float(poisson_tail(counts[lag], by_chance)) * len(lags)
     if p_value >= level(excerpt):
         return
     rows = bad[np.any(list(fitting.values()), axis=0)]
@@ -136,7 +135,7 @@ def _foreign_rows(
     is_sequence = excerpt.of_sequence
     if not is_sequence and _are_neighbours(inputs, bad, generator):
         return
-    if is_sequence and _follow_inputs(residuals, bad):
+    if is_sequence and follow_inputs(residuals, bad):
         return
     if _are_neighbours(fitted, bad, generator):
         return
@@ -163,7 +162,7 @@ def _foreign_rows(
     left = a[compared] - fitted[compared]
     by_chance = fits_elsewhere(fitted[compared] + left[exchanged])
     chance = (by_chance + 1) / (len(compared) + 2)
-    p_value = float(binom.sf(found - 1, len(compared), chance))
+    p_value = binomial_tail(found, len(compared), chance)
     if p_value >= level(excerpt) or found < MIN_MISPLACED_ROWS:
         return
     n_foreign = len(bad) * found / len(compared)
@@ -192,12 +191,11 @@ def _are_neighbours(points: Floats, rows: Integers, generator: np.random.Generat
     if len(rows) > MAX_ROWS_FOR_NEIGHBOURS:
         compared = generator.choice(rows, MAX_ROWS_FOR_NEIGHBOURS, replace=False)
     hits = int(np.isin(nearest_rows(points, compared), rows).sum())
-    return bool(
-        binom.sf(hits - 1, len(compared), len(rows) / len(points)) < MIN_CHANCE_OF_NEIGHBOURS
-    )
+    p_value = binomial_tail(hits, len(compared), len(rows) / len(points))
+    return p_value < MIN_CHANCE_OF_NEIGHBOURS
 
 
-def _follow_inputs(residuals: Residuals, rows: Integers) -> bool:
+def follow_inputs(residuals: Residuals, rows: Integers) -> bool:
     """Return whether rows of a sequence come after some inputs far more than after others.
 
     Rows from elsewhere come after any inputs. Only those stand out, however, whose own inputs give
@@ -211,12 +209,14 @@ def _follow_inputs(residuals: Residuals, rows: Integers) -> bool:
     return bool(np.abs(means).max(initial=0.0) > max(MAX_MEAN_OF_FUNCTION, by_chance))
 
 
-def nearest_rows(points: Floats, rows: Integers) -> Integers:
-    """Return for each of some rows the other row that is nearest to it."""
+def nearest_rows(points: Floats, rows: Integers, among: int | None = None) -> Integers:
+    """Return for each of some rows the nearest other row, of all or of the first ones."""
+    others = points[:among]
     # One product gives |q|² - 2 p·q, which is the squared distance but for |p|².
-    squares = np.sum(points**2, axis=1, keepdims=True)
-    with_squares = np.concatenate([points, squares], axis=1)
-    factors = np.concatenate([-2 * points[rows], np.ones_like(squares[rows])], axis=1)
+    squares = np.sum(others**2, axis=1, keepdims=True)
+    with_squares = np.concatenate([others, squares], axis=1)
+    factors = np.concatenate([-2 * points[rows], np.ones((len(rows), 1), points.dtype)], axis=1)
     distances = factors @ with_squares.T
-    distances[np.arange(len(rows)), rows] = np.inf
+    if among is None:
+        distances[np.arange(len(rows)), rows] = np.inf
     return np.argmin(distances, axis=1)

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.stats import poisson
 
 from .._formatting import join_names
 from ..basis import DiscreteFamily
 from ..errors import Check
 from ..typing import Floats, Integers
+from ._chance import poisson_tail
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._outliers import belong_to_inputs, capacity_of_cells
 from ._rounding import squared_unit
-from ._rows import capacity_of_rows
+from ._rows import capacity_of_rows, nearest_rows
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, and nines.
 CODES_OF_INSTRUMENTS = (9.91e37, 9.9e37, -9.9e37, -9999.0, 9999.0, 99999.0, -99999.0, -999.0, 999.0)
@@ -46,6 +46,13 @@ MIN_EQUAL_IN_SAMPLE = 3
 MIN_COUNT = 5
 FREQUENCY_RATIO = 4.0
 N_VALUES_BESIDE = 4
+# A frequent value that belongs to some inputs is no state of the device where nothing is so near to
+# it, in standard deviations of the others, and such a part of these lies on each side. Or it is
+# none where rows of nearly the same readouts hold values so many times as far away as usual.
+MIN_WIDTH_OF_HOLE = 0.2
+MIN_SHARE_OF_SIDE = 0.05
+MIN_RATIO_OF_DISTANCES = 1.25
+MAX_COMPARED_ROWS = 100
 # Frequent values of one channel beyond which it has levels of its own.
 MAX_FREQUENT_VALUES = 3
 # Chance below which a frequent value, or a hole of codes, is none.
@@ -184,7 +191,7 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
             continue
         if len(rows) >= MIN_FROZEN_ROWS and np.mean(np.diff(rows) == 1) > MIN_SHARE_IN_RUNS:
             frozen.append(channel)
-        elif not belong_to_inputs(excerpt, rows):  # a state of the device does
+        elif _is_no_state(excerpt, channel, rows):
             with_codes[channel] = rows
     if with_codes:
         rows = np.unique(np.concatenate(list(with_codes.values())))
@@ -212,6 +219,46 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
         )
 
 
+def _is_no_state(excerpt: Excerpt, channel: int, rows: Integers) -> bool:
+    """Return whether rows hold one value of a channel though the device is in no one state there.
+
+    A state of the device belongs to some inputs, and next to it the channel has values nearby. What
+    a program writes comes at any inputs, in place of values far away, or where nothing is near.
+    """
+    if not belong_to_inputs(excerpt, rows):
+        return True
+    column = excerpt.x[:, channel]
+    others = np.delete(column, rows)
+    return _is_alone(others, column[rows[0]]) or _replaces_far_values(excerpt, column, rows)
+
+
+def _is_alone(others: Floats, value: float) -> bool:
+    """Return whether many values lie on both sides of one, and none near it."""
+    above = others[others > value]
+    below = others[others < value]
+    if min(len(above), len(below)) < MIN_SHARE_OF_SIDE * len(others):
+        return False
+    nearest = min(above.min() - value, value - below.max())
+    return bool(nearest > MIN_WIDTH_OF_HOLE * others.std())
+
+
+def _replaces_far_values(excerpt: Excerpt, column: Floats, rows: Integers) -> bool:
+    """Return whether rows with nearly the same readouts hold values far from the frequent one."""
+    is_frequent = np.zeros(excerpt.n, dtype=bool)
+    is_frequent[rows] = True
+    with_others = np.flatnonzero(~is_frequent)
+    generator = np.random.default_rng(0)
+    compared = generator.permutation(rows)[:MAX_COMPARED_ROWS]
+    readouts = excerpt.residuals.projections
+    points = np.concatenate([readouts[with_others], readouts[compared]])
+    places = np.arange(len(with_others), len(points))
+    nearest = nearest_rows(points, places, among=len(with_others))
+    value = column[rows[0]]
+    distance = np.median(np.abs(column[with_others[nearest]] - value))
+    usual = np.median(np.abs(column[with_others] - value))
+    return bool(distance > MIN_RATIO_OF_DISTANCES * usual)
+
+
 def _channels_with_equal_values(excerpt: Excerpt) -> Integers:
     """Return the channels with equal values among some rows, but not only a few values."""
     apart = MIN_EQUAL_IN_SAMPLE - 1
@@ -231,19 +278,19 @@ def _rows_of_frequent_value(column: Floats, n_channels: int) -> Integers:
     values, counts = np.unique(column, return_counts=True)
     if len(values) < MIN_VALUES or not (np.median(counts) == 1 or _on_equal_steps(values)):
         return none
-    beside = _largest_count_beside(counts)
+    beside = largest_count_beside(counts)
     is_frequent = (counts >= MIN_COUNT) & (counts > FREQUENCY_RATIO * beside)
     if not 0 < is_frequent.sum() <= MAX_FREQUENT_VALUES:
         return none
     top = int(np.argmax(np.where(is_frequent, counts - 3 * beside, -np.inf)))
-    chance = poisson.sf(counts[top] - 1, 2 * beside[top] + 0.5) * len(values) * n_channels
+    chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values) * n_channels
     is_end = top in (0, len(values) - 1)  # of a clipped channel, or of a dark one
     if chance > MAX_CHANCE or is_end:
         return none
     return np.flatnonzero(column == values[top])
 
 
-def _largest_count_beside(counts: Integers) -> Floats:
+def largest_count_beside(counts: Integers) -> Floats:
     """Return the largest count among the values on both sides of each value."""
     padded = np.pad(counts.astype(float), N_VALUES_BESIDE)
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * N_VALUES_BESIDE + 1)

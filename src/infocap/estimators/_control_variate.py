@@ -13,6 +13,7 @@ from ..kernels import (
     effective_directions,
     jackknife_error_of_groups,
     jackknife_error_of_stretches,
+    normal_fourth_power_ratio,
     sum_of_squares,
 )
 from ..typing import Floats
@@ -130,6 +131,7 @@ def control_variate(
     bias = passes.bias * (1 + refit_ratio) / 2
     widening = _widening_by_few_samples(evidence, passes)
     variance = widening * (refit_ratio * passes.variance + remaining_bias**2)
+    scale = float(np.sqrt(refit_ratio * (1 + widening) / 2))  # of errors of the total
     if evidence.samples.constant:  # the constant readout gives the constant function
         capacity[0] = 1.0
         bias[0] = 0.0
@@ -139,19 +141,15 @@ def control_variate(
     unbiased = capacity - bias
     is_clear = benjamini_hochberg(p_value, false_discovery_rate) & (unbiased > CAPACITY_ROUNDING)
     declared = np.where(is_clear, np.clip(unbiased, 0.0, 1.0), 0.0)
-    total = float(unbiased.sum())
-    # Deviations of the capacities without each group, as their jackknife should see them.
-    scale = np.sqrt(refit_ratio * (1 + widening) / 2)
-    without_groups = passes.capacities_without
-    mean_without = without_groups.mean(axis=0)
-    without_groups = mean_without + scale * (without_groups - mean_without)
+    without_groups = _scaled_about_mean(passes.capacities_without, scale)
     error = _total_error(
         evidence,
         passes,
         totals_without=without_groups.sum(axis=1),
-        scale=float(scale),
+        scale=scale,
         remaining_bias=remaining_bias,
     )
+    total = float(unbiased.sum())
     if evidence.n_samples < MIN_SAMPLES_PER_FUNCTION_FOR_TOTAL * len(capacity):
         clear_total = float(declared.sum())
         error = float(np.hypot(error, total - clear_total))
@@ -177,6 +175,13 @@ def control_variate(
         influence_variance=influence_variance,
         leverage_ratio=leverage_ratio,
     )
+
+
+def _scaled_about_mean(without_groups: Floats, scale: float) -> Floats:
+    """Return capacities without each group whose jackknife error is `scale` times as long."""
+    mean_without = without_groups.mean(axis=0)
+    scaled: Floats = mean_without + scale * (without_groups - mean_without)
+    return scaled
 
 
 def _fingerprint(evidence: Evidence) -> str | None:
@@ -206,9 +211,8 @@ def _refit_ratio(passes: PassResults) -> float:
 
 def _effective_samples(passes: PassResults) -> float:
     """Return how many samples the noise of the total rests on; for normal noise all of them."""
-    nu = effective_directions(passes.residual_covariance)
-    normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), SMALLEST_DIVISOR)
-    return passes.effective_samples * normal_factor
+    n_directions = effective_directions(passes.residual_covariance)
+    return passes.effective_samples * normal_fourth_power_ratio(n_directions)
 
 
 def _widening_by_few_samples(evidence: Evidence, passes: PassResults) -> float:

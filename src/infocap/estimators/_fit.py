@@ -32,6 +32,7 @@ from .._arrays import (
     multiply_by_triangle,
     multiply_tall,
     solve_triangle,
+    subtract_into,
     take_rows,
     to_library_of,
     to_numpy,
@@ -167,7 +168,8 @@ class HalfFit:
         numbers, place = np.unique(self.candidate_numbers, return_inverse=True)
         excess = xp.stack([factors[number] - factors[self.rest] for number in numbers.tolist()])
         of_directions = take_rows(excess, to_library_of(place, rows)).T
-        return scaled + ((rows @ self.directions) * of_directions) @ self.directions.T
+        scaled += ((rows @ self.directions) * of_directions) @ self.directions.T
+        return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +194,17 @@ class Metric:
         xp = array_namespace(rows)
         return xp.vecdot(rows, rows) - xp.vecdot(along * self.weights, along)
 
-    def product(self, rows: Any, others: Any) -> Any:
-        """Return x G^-1 y' of each row x and the row y at its place, (rows,)."""
+    def weighted_along(self, rows: Any) -> Any:
+        """Return what `product` needs of rows: their components along U, times d."""
+        return (rows @ self.directions) * self.weights
+
+    def product(self, rows: Any, weighted_along: Any, others: Any) -> Any:
+        """Return x G^-1 y' of each row x and the row y at its place, (rows,).
+
+        `weighted_along` is that of the rows x.
+        """
         xp = array_namespace(rows)
-        along = (rows @ self.directions) * self.weights
-        return xp.vecdot(rows, others) - xp.vecdot(along, others @ self.directions)
+        return xp.vecdot(rows, others) - xp.vecdot(weighted_along, others @ self.directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +212,8 @@ class Candidate:
     """One ridge fit, and its residuals at the held-out rows."""
 
     fit: Ridge
-    mean_margin: float  # mean of 1 - leverage over the held-out rows
+    margin: Any  # 1 - leverage of the held-out rows, (rows,)
+    mean_margin: float
     residuals: Any  # in a fit without each row, (rows, rank)
 
 
@@ -298,11 +307,23 @@ def largest_eigenvalue(gram: Any, limit: float) -> float:
 
     It is 1 for whitened readouts and many samples.
     """
-    xp = array_namespace(gram)
-    identity = to_library_of(np.eye(gram.shape[0]), gram)
-    if float(cholesky(limit * identity - gram)[-1, -1]) > 0:  # NaN if one is above
+    if float(_last_pivot(-gram, limit)) > 0:
         return limit
-    return max(float(xp.linalg.eigvalsh(gram)[-1]), limit)
+    return max(float(array_namespace(gram).linalg.eigvalsh(gram)[-1]), limit)
+
+
+def all_eigenvalues_above(gram: Any, limit: float) -> bool:
+    """Whether all eigenvalues of G are above a limit."""
+    return bool(float(_last_pivot(gram, -limit)) > 0)
+
+
+def _last_pivot(matrix: Any, shift: float) -> Any:
+    """Return a number above 0 if a matrix plus `shift` on its diagonal is positive definite.
+
+    Else it is NaN. The number stays on the device of the matrix.
+    """
+    xp = array_namespace(matrix)
+    return cholesky(matrix, shift * xp.ones_like(matrix[0, :]))[-1, -1]
 
 
 def _prepare_selection(evidence: Evidence, groups: Groups) -> _FitSelection:
@@ -428,15 +449,16 @@ class _FitSelection:
         margin = fit.margin(self.phi)
         residuals = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
         mean_margin = float(array_namespace(margin).mean(margin))
-        return Candidate(fit, mean_margin, residuals)
+        return Candidate(fit, margin, mean_margin, residuals)
 
     def select(self, candidates: list[Candidate]) -> Fit:
         """Return the best fit of each direction, or none at all, and the first estimates."""
+        heldout = self._heldout_residuals(candidates)
         halves = list[HalfFit]()
         margins = list[float]()
         residual_power = 0.0
         for half, fraction in enumerate(self.half_fractions):
-            choice = self._choose(candidates, other_half=1 - half)
+            choice = self._choose(heldout, other_half=1 - half)
             halves.append(self._half_fit(choice, fraction, candidates))
             residual_power += choice.residual_power / (2 * self.z.shape[0])
             for number, count in choice.counts.items():
@@ -463,7 +485,39 @@ class _FitSelection:
             residual_power=residual_power,
         )
 
-    def _choose(self, candidates: list[Candidate], other_half: int) -> _Choice:
+    def _heldout_residuals(self, candidates: list[Candidate]) -> _HeldoutResiduals:
+        """Return the residuals of no fit at all and of every candidate, and which is smallest.
+
+        The constant readout, which is exact, is left out.
+        """
+        xp = array_namespace(self.z)
+        residuals = [self.z, *(candidate.residuals for candidate in candidates)]
+        residuals = [rows[:, self.n_constant :] for rows in residuals]
+        powers = xp.stack([xp.sum(xp.vecdot(rows, rows)) for rows in residuals])
+        total_power = to_numpy(powers)
+        common = 0
+        if candidates:
+            common = 1 + int(np.argmin(total_power[1:]))
+        return _HeldoutResiduals(candidates, residuals, total_power, common)
+
+    def _components_along(self, directions: Any, heldout: _HeldoutResiduals) -> list[Any]:
+        """Return the components of all residuals along directions, (rows, directions) each.
+
+        Those of few controls follow faster from the components of readouts and coefficients.
+        """
+        n_rows, n_readouts = heldout.residuals[0].shape
+        n_controls = len(self.controls)
+        if n_controls * (n_rows + n_readouts) > n_rows * n_readouts:
+            return [rows @ directions for rows in heldout.residuals]
+        z_along = heldout.residuals[0] @ directions
+        components = [z_along]
+        for candidate in heldout.candidates:
+            coefficients_along = candidate.fit.coefficients[:, self.n_constant :] @ directions
+            residuals_along = subtract_into(z_along, self.phi.T @ coefficients_along)
+            components.append(residuals_along / candidate.margin[:, None])
+        return components
+
+    def _choose(self, heldout: _HeldoutResiduals, other_half: int) -> _Choice:
         """Let each direction choose its fit; the directions are those of the other half.
 
         The residuals of both halves are added up for the choice. Those of the other half flatter
@@ -471,23 +525,18 @@ class _FitSelection:
         The rows that a fit is used for have no part in its directions, only in the choice of one
         among a few candidates, and all held-out rows make that choice less noisy.
 
-        With more readouts than rows, what the directions leave takes one fit as a whole. The
-        constant readout, which is exact, is left out.
+        With more readouts than rows, what the directions leave takes one fit as a whole.
         """
         xp = array_namespace(self.z)
-        # Here fits are counted from no fit at all: 0 is no fit, 1 the first candidate.
-        residuals = [self.z, *(candidate.residuals for candidate in candidates)]
-        residuals = [rows[:, self.n_constant :] for rows in residuals]
-        total_power = to_numpy(xp.stack([xp.sum(rows**2) for rows in residuals]))
-        common = 0
-        if candidates:
-            common = 1 + int(np.argmin(total_power[1:]))
-
+        residuals = heldout.residuals
+        total_power = heldout.total_power
+        common = heldout.common
         middle = self.n_heldout_in_first_half
         of_halves = (residuals[common][:middle, :], residuals[common][middle:, :])
         directions = _principal_directions(of_halves[other_half])
         # Residual power of every fit along every direction, (1 + candidates, directions).
-        power = to_numpy(xp.stack([xp.sum((rows @ directions) ** 2, axis=0) for rows in residuals]))
+        components = self._components_along(directions, heldout)
+        power = to_numpy(xp.stack([xp.sum(rows * rows, axis=0) for rows in components]))
         best = np.argmin(power, axis=0)
         hardly_better = power.min(axis=0) > MAX_RESIDUAL_RATIO * power[common]
         best[hardly_better] = common
@@ -575,6 +624,15 @@ class _FitSelection:
         return prior
 
 
+class _HeldoutResiduals(NamedTuple):
+    """Residuals at the held-out rows: the first of no fit at all, the others of the candidates."""
+
+    candidates: list[Candidate]
+    residuals: list[Any]  # without the constant readout, (rows, readouts) each
+    total_power: Floats  # their sums of squares
+    common: int  # place of the candidate with the smallest one; 0 where there is no candidate
+
+
 @dataclass(frozen=True, eq=False)
 class _Choice:
     """Directions of the readouts without the constant, and the candidate that each chose."""
@@ -626,21 +684,21 @@ def metric_of_change(left: Any, right: Any) -> Metric:
     )
 
 
-def whitening_from_gram(gram: Any) -> tuple[Any, float]:
+def whitening_from_gram(gram: Any, is_within_limits: bool = False) -> tuple[Any, float]:
     """Return G^-1/2, up to a rotation, and the smallest eigenvalue of G if it is too small.
 
     A capacity c'G^-1c is the sum of squares of c'G^-1/2. The samples' own covariance of whitened
     readouts is 1, so G, which is a better estimate, is near 1; eigenvalues far from it are noise
     and are limited. In place of an eigenvalue that is not too small, the limit is returned.
+    `is_within_limits` says that no eigenvalue has to be limited, if that is known.
     """
     xp = array_namespace(gram)
-    n = gram.shape[0]
-    identity = to_library_of(np.eye(n), gram)
-    with cores_for_matrices(n):
-        # Both matrices have a Cholesky factor if no eigenvalue has to be limited.
-        above = cholesky(gram - MIN_EIGENVALUE * identity)[-1, -1]
-        below = cholesky(identity / MIN_EIGENVALUE - gram)[-1, -1]
-        if np.all(to_numpy(xp.stack([above, below])) > 0):
+    with cores_for_matrices(gram.shape[0]):
+        if not is_within_limits:
+            above = _last_pivot(gram, -MIN_EIGENVALUE)
+            below = _last_pivot(-gram, 1 / MIN_EIGENVALUE)
+            is_within_limits = bool(np.all(to_numpy(xp.stack([above, below])) > 0))
+        if is_within_limits:
             return invert_triangle(cholesky(gram).T), MIN_EIGENVALUE
         eigenvalues, directions = xp.linalg.eigh(gram)
     limited = xp.clip(eigenvalues, MIN_EIGENVALUE, 1 / MIN_EIGENVALUE)

@@ -434,7 +434,34 @@ def conclude(
         checks = run_checks(case)
         coordinates, weights = _coordinates_and_weights(evidence, estimate)
     if any(check.found.get("no_numbers") for check in checks):
-        return _without_numbers(evidence, chosen_method, _of_any_law(checks, estimate))
+        checks = _of_any_law(checks, estimate)
+        unknown = np.full(len(evidence.basis), np.nan)
+        estimate = Estimate(unknown, raw=unknown)
+        return _as_result(evidence, chosen_method, checks, estimate, total=float("nan"))
+    return _as_result(
+        evidence,
+        chosen_method,
+        checks,
+        estimate,
+        total=total,
+        noise_limited_total=None if repeats is None else repeats.total,
+        noise_limited_standard_error=None if repeats is None else repeats.standard_error,
+        coordinates=coordinates,
+        weights=weights,
+    )
+
+
+def _as_result(
+    evidence: Evidence,
+    method: Method,
+    checks: tuple[Check, ...],
+    estimate: Estimate,
+    **further: Any,
+) -> CapacityResult:
+    """Return the result of an estimate, and raise its warnings.
+
+    `further` are the fields of the result that are not those of the estimate or the evidence.
+    """
     for check in checks:
         if check.kind == "warning":
             warn(check)
@@ -445,19 +472,14 @@ def conclude(
         standard_error=estimate.standard_error,
         p_value=estimate.p_value,
         threshold=estimate.threshold,
-        total=total,
         total_standard_error=estimate.total_standard_error,
-        noise_limited_total=None if repeats is None else repeats.total,
-        noise_limited_standard_error=None if repeats is None else repeats.standard_error,
         n_samples=evidence.n_samples,
         n_readouts=evidence.n_readouts,
         maximum=evidence.maximum,
         rank=evidence.rank,
         basis=evidence.basis,
-        method=chosen_method.name,
+        method=method.name,
         checks=checks,
-        coordinates=coordinates,
-        weights=weights,
         residual_covariance=estimate.residual_covariance,
         influence_variance=estimate.influence_variance,
         leverage_ratio=estimate.leverage_ratio,
@@ -466,6 +488,7 @@ def conclude(
         inputs_fingerprint=estimate.inputs_fingerprint,
         components=evidence.samples.components,
         recorded_law=estimate.recorded_law,
+        **further,
     )
 
 
@@ -486,32 +509,6 @@ def _of_any_law(checks: tuple[Check, ...], estimate: Estimate) -> tuple[Check, .
         if holds:
             chosen.append(check)
     return tuple(chosen)
-
-
-def _without_numbers(
-    evidence: Evidence, method: Method, checks: tuple[Check, ...]
-) -> CapacityResult:
-    """Return a result that says why no capacity can be had from the data; all of them are NaN."""
-    for check in checks:
-        if check.kind == "warning":
-            warn(check)
-    unknown = np.full(len(evidence.basis), np.nan)
-    return CapacityResult(
-        capacity=unknown,
-        raw=unknown,
-        standard_error=None,
-        p_value=None,
-        threshold=None,
-        total=float("nan"),
-        total_standard_error=None,
-        n_samples=evidence.n_samples,
-        n_readouts=evidence.n_readouts,
-        maximum=evidence.maximum,
-        rank=evidence.rank,
-        basis=evidence.basis,
-        method=method.name,
-        checks=checks,
-    )
 
 
 def find_method(method: str | Estimator, options: dict[str, Any], law: str = "declared") -> Method:

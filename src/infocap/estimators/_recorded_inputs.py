@@ -1,4 +1,4 @@
-"""What the recorded inputs are like: their polynomials, how long they are correlated, their noise.
+"""What the recorded inputs are like: their polynomials and their noise.
 
 Here the dictionary is made whose capacities are estimated under the law of the recorded inputs
 (`_recorded_law`). Inputs are few numbers per row, so these functions read them in this process.
@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy
 
 from .._arrays import to_numpy
 from .._validation import require_one_of, shown
@@ -33,8 +32,6 @@ LAWS = ("declared", "recorded")
 # Rows, chosen at random, from which polynomials are made where there are more. They only keep
 # numbers of size 1; what is estimated does not depend on them.
 MAX_ROWS_FOR_POLYNOMIALS = 65_536
-# Rows at the beginning in which correlation times and periods are looked for.
-MAX_ROWS_FOR_TIMES = 262_144
 # Rows from all over the recording that tell what noise of the inputs does to the functions: the
 # variance of each innovation is then known to 2 %.
 MAX_ROWS_FOR_INPUT_NOISE = 16_384
@@ -45,14 +42,6 @@ MAX_VALUES_AS_SENT = 32
 MAX_VALUES_OF_POLYNOMIALS = 100
 # Steps below this part of the range are rounding of the computer.
 SMALLEST_RELATIVE_STEP = 1e-12
-# Autocorrelation below which the sum that makes up the correlation time ends.
-END_OF_CORRELATION = 0.05
-# Part of the rows that is the longest lag of an autocorrelation.
-MAX_LAG_OF_ROWS = 0.25
-# Inputs of a period repeat to this part of their range.
-MAX_RELATIVE_CHANGE_OF_PERIOD = 1e-9
-# Rows that are compared first where a period is looked for.
-ROWS_FIRST_COMPARED = 16
 # Powers of each present input that are set aside before anything is called memory. Past inputs tell
 # of the present one, so what a device does with u[t] beyond these is taken for memory: 0.65 under
 # Mackey-Glass inputs with degree 3, less than 0.01 with degree 10.
@@ -185,44 +174,3 @@ def _end_of_run(samples: Samples, row: int) -> int:
         return samples.n_samples
     later_starts = samples.runs[samples.runs > row]
     return int(later_starts[0]) if len(later_starts) else samples.n_samples
-
-
-def first_inputs(samples: Samples) -> Floats:
-    """Return inputs of neighbouring rows from the beginning on, (rows, inputs)."""
-    n_rows = min(samples.u.shape[0], MAX_ROWS_FOR_TIMES)
-    return np.asarray(samples.u.read(0, n_rows, on_host=True), dtype=float)
-
-
-def correlation_time(u: Floats) -> float:
-    """Return 1 + 2 sum of the autocorrelations of inputs (rows, inputs), the largest of all inputs.
-
-    The sum ends at the first autocorrelation below 0.05.
-    """
-    longest = 1.0
-    n_lags = max(int(MAX_LAG_OF_ROWS * len(u)), 1)
-    for column in u.T:
-        if column.min() == column.max():
-            continue
-        n_padded = scipy.fft.next_fast_len(len(column) + n_lags, real=True)
-        spectrum = np.abs(scipy.fft.rfft(column - column.mean(), n_padded)) ** 2
-        products = scipy.fft.irfft(spectrum, n_padded)[:n_lags]
-        correlations = products / products[0]
-        is_small = correlations < END_OF_CORRELATION
-        end = int(np.argmax(is_small)) if is_small.any() else n_lags
-        longest = max(longest, 1 + 2 * float(correlations[1:end].sum()))
-    return longest
-
-
-def period_of(u: Floats) -> int | None:
-    """Return after how many rows inputs (rows, inputs) repeat exactly; None if they do not."""
-    n = len(u)
-    tolerance = MAX_RELATIVE_CHANGE_OF_PERIOD * np.ptp(u, axis=0)
-    n_first = min(ROWS_FIRST_COMPARED, n // 2)
-    may_be = np.ones(max(n // 2 - 1, 0), dtype=bool)  # for the periods from 1 on
-    for row in range(n_first):
-        later = u[row + 1 : row + 1 + len(may_be)]
-        may_be &= np.all(np.abs(later - u[row]) <= tolerance, axis=1)
-    for period in (np.flatnonzero(may_be) + 1).tolist():
-        if np.all(np.abs(u[period:] - u[:-period]) <= tolerance):
-            return period
-    return None

@@ -20,7 +20,9 @@ import numpy as np
 from .._arrays import (
     array_namespace,
     is_on_device,
+    multiply_function,
     multiply_tall,
+    subtract_into,
     take_rows,
     to_library_of,
 )
@@ -88,10 +90,12 @@ class SecondPassJob:
     fit: Fit
     positions: Integers  # among the controls, of the reported functions that are controls
     weights_of_z: Any  # W of these, (reported controls, rank)
-    # W of all controls, zero for those that are in no pass, (controls, rank).
-    total_weights: Any
-    is_reported: Any  # 1 for the controls that are in a pass, 0 for others, (controls,)
-    total_weights_root: Any  # its product with its transpose is W'W, (rank, columns)
+    # Of the controls that are in any pass, which add up to the total: their numbers, their W,
+    # (controls in a pass, rank), and a matrix whose product with its transpose is W'W, (rank,
+    # columns).
+    positions_of_total: Integers
+    weights_of_total: Any
+    root_of_total_weights: Any
     # The constant, with which every basis begins, and all reported functions. None if all of these
     # are controls, because the values of controls are computed anyway.
     basis: ProductBasis | None
@@ -216,7 +220,7 @@ def _residuals_of(values: _Values, half: HalfFit, job: SecondPassJob) -> _Residu
     phi = values.phi
     z = values.z
     xp = array_namespace(z)
-    residual = z - phi.T @ half.coefficients
+    residual = subtract_into(z, phi.T @ half.coefficients)
     # By what the part of a residual along the directions of each fit is divided.
     margins = {}
     margins_for_errors = {}
@@ -269,7 +273,8 @@ def _sum_rows(
     e_power_for_errors = e_power
     if rows.e_for_errors is not e:
         e_power_for_errors = job.metric.power(rows.e_for_errors)
-    influence, change_of_influence = _influence_on_total(rows, job, n_total)
+    self_product = job.metric.product(e, weighted_e_along, rows.raw)
+    influence, change_of_influence = _influence_on_total(rows, job, self_product, n_total)
     powers = [
         z_power**2,
         e_power**2,
@@ -285,18 +290,28 @@ def _sum_rows(
     # the mean of rho² is 1 - h times that of the noise. So |e|² rho² is divided by 1 - h once.
     a = e_power / xp.clip(1 - e_power / n_total, MIN_SAMPLE_MARGIN, None)
     bias, influence = _sum_controls(rows, job.weights_of_z, a, e_dot_f, f_power)
+    # The memory of f serves for z - e/2 = (z + f) / 2, and then for |f| e.
+    f += z
+    f *= 0.5
+    half_gram = f.T @ e
+    e_times_f_norm = _scaled_into(e, xp.sqrt(f_power)[:, None], f)
     sums = ResidualSums(
         count=z.shape[0],
         phi_e=multiply_tall(rows.phi, e),
         y_e=multiply_tall(rows.y, e),
-        half_gram=(z - e / 2).T @ e,
+        half_gram=half_gram,
         bias=bias,
         bias_without_weights=_sum_squares(rows.y, a),
         influence=influence,
         powers=xp.stack([xp.sum(power) for power in powers]),
     )
-    scaled_e = e * xp.sqrt(f_power)[:, None]
-    return sums, SquareSums(e_e=e.T @ e, f2_e_e=scaled_e.T @ scaled_e)
+    return sums, SquareSums(e_e=e.T @ e, f2_e_e=e_times_f_norm.T @ e_times_f_norm)
+
+
+def _scaled_into(rows: Any, factors: Any, out: Any) -> Any:
+    """Return rows times factors, in the memory of `out` where the library can do that."""
+    multiply = multiply_function(rows)
+    return rows * factors if multiply is None else multiply(rows, factors, out=out)
 
 
 def _sum_squares(y: Any, a: Any) -> Any:
@@ -338,7 +353,9 @@ def _sum_controls(
     return xp.concat(biases), xp.concat(influences, axis=1)
 
 
-def _influence_on_total(rows: _ResidualRows, job: SecondPassJob, n_total: int) -> tuple[Any, Any]:
+def _influence_on_total(
+    rows: _ResidualRows, job: SecondPassJob, self_product: Any, n_total: int
+) -> tuple[Any, Any]:
     """Return the influence of rows on the sum of all capacities, and its change by smaller margins.
 
     The sum of (e·W)(2 rho + e·W) over all functions is 2 e·q + e M e', with q = sum of rho W and
@@ -346,24 +363,25 @@ def _influence_on_total(rows: _ResidualRows, job: SecondPassJob, n_total: int) -
 
     W comes from all samples, this one included, whose part of it is y e'/N for the residual e in
     the fit of all samples. In one capacity this is little, but it adds up over the functions, to
-    |e|² times the sum of rho y / N, and does not average out. So it is subtracted.
+    |e|² times the sum of rho y / N, and does not average out. So it is subtracted; `self_product`
+    is this |e|², the product of both residuals e.
     """
     xp = array_namespace(rows.z)
-    y_w = rows.phi.T @ job.total_weights
+    y = rows_at(rows.phi, job.positions_of_total)
+    y_w = y.T @ job.weights_of_total
     # Products with M are those with its root.
-    z_root = rows.z @ job.total_weights_root
-    rho_y = job.is_reported @ rows.phi**2 - xp.vecdot(y_w, rows.z)
+    z_root = rows.z @ job.root_of_total_weights
+    rho_y = xp.sum(y * y, axis=0) - xp.vecdot(y_w, rows.z)
 
     def influence_of(e: Any) -> Any:
-        e_root = e @ job.total_weights_root
+        e_root = e @ job.root_of_total_weights
         return 2 * xp.vecdot(y_w, e) + xp.vecdot(e_root - 2 * z_root, e_root)
 
     with_margin = influence_of(rows.e)
     with_smaller_margin = with_margin
     if rows.e_for_errors is not rows.e:
         with_smaller_margin = influence_of(rows.e_for_errors)
-    e_power = job.metric.product(rows.e, rows.raw)
-    self_influence = 2 * e_power * rho_y / n_total
+    self_influence = 2 * self_product * rho_y / n_total
     return with_margin - self_influence, with_smaller_margin - with_margin
 
 

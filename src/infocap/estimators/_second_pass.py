@@ -27,6 +27,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from .._arrays import (
     array_namespace,
     cholesky,
     is_on_device,
+    multiply_by_triangle,
+    plus_transpose,
     solve_triangle,
     to_library_of,
     to_numpy,
@@ -44,7 +47,15 @@ from ..basis import ProductBasis
 from ..kernels import SMALLEST_DIVISOR, AddableSums, absorb_groups, add_groups, rows_at
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import NO_FIT, Fit, Metric, largest_eigenvalue, whitening_from_gram
+from ._fit import (
+    MIN_EIGENVALUE,
+    NO_FIT,
+    Fit,
+    Metric,
+    all_eigenvalues_above,
+    largest_eigenvalue,
+    whitening_from_gram,
+)
 from ._groups import Groups
 from ._residual_sums import (
     ALL_GROUPS,
@@ -176,8 +187,9 @@ def _conclude(
     )
     c = known_c + whole.y_e / n
     gram = known_gram + whole.gram / n
-    whitening, smallest_eigenvalue = whitening_from_gram(gram)
-    residual_covariance = to_numpy(whitening.T @ squares.e_e @ whitening / n)
+    final_metric = _final_metric(gram)
+    whitening = final_metric.whitening
+    residual_covariance = final_metric.whiten(squares.e_e) / n
 
     bias = _bias(whole, squares, reported.first_metric, n)
     variance = _variance(to_numpy(whole.influence), bias, residual_covariance, n)
@@ -186,17 +198,10 @@ def _conclude(
         widening = 1 + FEW_SAMPLES_WIDENING / len(groups)
         variance = np.maximum(variance, widening * serial_variance)
 
-    identity = to_library_of(np.eye(gram.shape[0]), gram)
-    is_safe = float(cholesky(gram - MIN_SAFE_EIGENVALUE * identity)[-1, -1]) > 0
+    is_safe = final_metric.is_safe
     estimate = {"c": c, "gram": gram, "whitening": whitening, "is_safe": is_safe}
     scatter = _scatter_between(groups, whole, **estimate)
     half_scatter = _scatter_between(sums_of_halves, whole, **estimate)
-    # A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
-    # where A is the sum of phi phi' over all samples.
-    refitted_y_e = []
-    for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
-        change_of_c = rows_at(n * change - fit.phi_phi @ change, reported.positions)
-        refitted_y_e.append(half.y_e + change_of_c)
     z_power_2, e_power_2, e_power_4, clipped_power, change_by_margins, *influences = to_numpy(
         whole.powers
     )
@@ -211,15 +216,50 @@ def _conclude(
         # The first of these totals leaves out the first half, so it is that of the second.
         half_totals=half_scatter.capacities_without.sum(axis=1)[::-1],
         fixed_fit_change=_squared_difference([half.y_e for half in sums_of_halves], whitening),
-        refitted_change=_squared_difference(refitted_y_e, whitening),
+        refitted_change=_squared_difference(
+            _refitted_y_e(sums_of_halves, refit, fit, reported.positions, n), whitening
+        ),
         residual_covariance=residual_covariance,
         leverage_ratio=float(z_power_2) / (gram.shape[0] * n**2),
         effective_samples=float(e_power_2**2 / max(e_power_4, SMALLEST_DIVISOR)),
         clipped_power=float(clipped_power) / n,
         change_by_margins=float(change_by_margins) / n,
         variance_of_total=float(sum_of_squared_influences - sum_of_influences**2 / n) / n**2,
-        smallest_eigenvalue=smallest_eigenvalue,
-        largest_eigenvalue=largest_eigenvalue(gram, MIN_LARGE_EIGENVALUE),
+        smallest_eigenvalue=final_metric.smallest_eigenvalue,
+        largest_eigenvalue=final_metric.largest_eigenvalue,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _FinalMetric:
+    """G^-1 of the final estimate, and how far the eigenvalues of G are from 1."""
+
+    whitening: Any  # G^-1/2, (rank, rank)
+    is_triangle: bool  # whether it is known to be an upper triangle
+    is_safe: bool  # no eigenvalue of G comes near zero when a group is left out
+    smallest_eigenvalue: float  # of G
+    largest_eigenvalue: float
+
+    def whiten(self, symmetric: Any) -> Floats:
+        """Return W' E W for the whitening W and a symmetric matrix E."""
+        times = multiply_by_triangle if self.is_triangle else matmul
+        half_whitened = times(symmetric, self.whitening)
+        whitened: Floats = to_numpy(times(half_whitened.T, self.whitening))
+        return whitened
+
+
+def _final_metric(gram: Any) -> _FinalMetric:
+    """Return the metric of G; each factorisation whose answer follows from others is left out."""
+    largest = largest_eigenvalue(gram, MIN_LARGE_EIGENVALUE)
+    is_safe = all_eigenvalues_above(gram, MIN_SAFE_EIGENVALUE)
+    is_within_limits = is_safe and largest < 1 / MIN_EIGENVALUE
+    whitening, smallest = whitening_from_gram(gram, is_within_limits)
+    return _FinalMetric(
+        whitening=whitening,
+        is_triangle=is_within_limits,
+        is_safe=is_safe,
+        smallest_eigenvalue=smallest,
+        largest_eigenvalue=largest,
     )
 
 
@@ -252,15 +292,10 @@ class _ReportedFunctions:
 
     positions: Integers  # among the controls, (terms,); -1: is not a control
     weights_of_z: Any  # W, zero for functions that are not controls, (terms, rank)
-    total_weights: Any  # W of all controls, as in `SecondPassJob`, (controls, rank)
-    is_reported: Any  # as in `SecondPassJob`, (controls,)
+    positions_of_total: Integers  # as in `SecondPassJob`
+    weights_of_total: Any  # as in `SecondPassJob`
     first_metric: Metric  # G^-1 of the first estimate
     basis: ProductBasis | None  # as in `SecondPassJob`
-
-    @property
-    def reported_positions(self) -> Integers:
-        """Positions of all controls that are in a pass."""
-        return np.flatnonzero(to_numpy(self.is_reported))
 
     def job(self, fit: Fit, group_edges: Integers) -> SecondPassJob:
         """Return what the work on a range of rows needs."""
@@ -269,9 +304,9 @@ class _ReportedFunctions:
             fit=_without_unused_arrays(fit),
             positions=self.positions[is_control],
             weights_of_z=rows_at(self.weights_of_z, np.flatnonzero(is_control)),
-            total_weights=self.total_weights,
-            is_reported=self.is_reported,
-            total_weights_root=_root_of_gram(rows_at(self.total_weights, self.reported_positions)),
+            positions_of_total=self.positions_of_total,
+            weights_of_total=self.weights_of_total,
+            root_of_total_weights=_root_of_gram(self.weights_of_total),
             basis=self.basis,
             metric=self.first_metric,
             group_edges=group_edges,
@@ -294,7 +329,7 @@ class _ReportedFunctions:
             count=group.count,
             phi_e=group.phi_e,
             y_e=y_e,
-            gram=group.half_gram + group.half_gram.T,
+            gram=plus_transpose(group.half_gram),
             bias=bias,
             influence=rows_at(group.influence.T, position_in_sums).T,
             powers=group.powers,
@@ -308,14 +343,12 @@ def _reported_functions(functions: slice, evidence: Evidence, fit: Fit) -> _Repo
     if np.any(positions < 0):
         numbers = np.arange(len(evidence.basis))[functions]
         basis = evidence.basis.subset(np.union1d([0], numbers))
-    is_reported = to_library_of(
-        np.isin(np.arange(len(fit.controls)), fit.positions) * 1.0, fit.first_c
-    )
+    positions_of_total = np.unique(fit.positions[fit.positions >= 0])
     return _ReportedFunctions(
         positions=positions,
         weights_of_z=fit.first_metric.apply(rows_at(fit.first_c, positions)),
-        total_weights=fit.first_metric.apply(fit.first_c * is_reported[:, None]),
-        is_reported=is_reported,
+        positions_of_total=positions_of_total,
+        weights_of_total=fit.first_metric.apply(rows_at(fit.first_c, positions_of_total)),
         first_metric=fit.first_metric,
         basis=basis,
     )
@@ -425,7 +458,11 @@ def _scatter_between(
         fraction = group.count / whole.count
         n_without = whole.count - group.count
         c_without = c - (group.y_e - fraction * whole.y_e) / n_without
-        gram_without = gram - (group.gram - fraction * whole.gram) / n_without
+        # In one array: gram - (group.gram - fraction * whole.gram) / n_without.
+        gram_without = fraction * whole.gram
+        gram_without -= group.gram
+        gram_without /= n_without
+        gram_without += gram
         # To first order, the noise in the squares differs between groups only by the groups' sizes.
         bias_without = (whole.bias - group.bias) / n_without**2
         return _capacities(c_without, gram_without, is_safe) - bias_without
@@ -495,6 +532,21 @@ def _solve_refit(fit: Fit, phi_e_of_halves: list[Any]) -> _Refit:
                 if number_of_half == place:
                     of_own_half = of_own_half + projected
     return _Refit(of_mean_fit, of_own_half)
+
+
+def _refitted_y_e(
+    sums_of_halves: list[_GroupSums], refit: _Refit, fit: Fit, positions: Integers, n: int
+) -> list[Any]:
+    """Return the sums of y e over each half, as if the fit were estimated again from that half.
+
+    A half of the samples that changes the fit by db changes N c by (N - A) db in addition to y e,
+    where A is the sum of phi phi' over all samples.
+    """
+    refitted = []
+    for half, change in zip(sums_of_halves, refit.of_mean_fit, strict=True):
+        change_of_c = rows_at(n * change - fit.phi_phi @ change, positions)
+        refitted.append(half.y_e + change_of_c)
+    return refitted
 
 
 def _squared_difference(arrays: list[Any], whitening: Any) -> float:

@@ -241,10 +241,7 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
 
     n_directions = effective_directions(covariance)
     null_capacity = noise.null_capacity[reported]
-    p_value = scipy.special.chdtrc(
-        n_directions, n_directions * capacity / np.maximum(null_capacity, SMALLEST_DIVISOR)
-    )
-
+    p_value = _p_values(capacity, null_capacity, n_directions)
     first_order = capacities.standard_error()[reported]
     # The squared noise scatters about its mean. For capacities near zero the jackknife
     # underestimates this.
@@ -281,6 +278,17 @@ def estimate_sequence(evidence: Evidence, false_discovery_rate: float) -> Estima
         residual_covariance=covariance,
         without_stretches=without_stretches,
     )
+
+
+def _p_values(capacity: Floats, null_capacity: Floats, n_directions: float) -> Floats:
+    """Return p-values of the null hypothesis that a capacity is zero.
+
+    Then it is `null_capacity` on average, and as many times that as a chi-squared number divided by
+    its degrees of freedom, the effective number of directions of the noise.
+    """
+    ratio = capacity / np.maximum(null_capacity, SMALLEST_DIVISOR)
+    p_value: Floats = scipy.special.chdtrc(n_directions, n_directions * ratio)
+    return p_value
 
 
 def _choose_sequence_controls(evidence: Evidence) -> DelayedBasis | None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import add, iadd
+from functools import partial
+from operator import add
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from .._arrays import (
     to_library_of,
     to_numpy,
 )
+from .._threads import parallel_map
 from ._projection import Summary
 
 # Smallest pivot of unit columns for which a preconditioner is made: the squared condition number
@@ -38,6 +40,11 @@ MAX_CONDITION_OF_PRODUCTS = 1000.0
 MAX_CONDITION_WITHOUT_PRECONDITIONER = 800.0
 # Rows of a matrix that are changed at a time, so few that they stay in cache.
 ROWS_IN_CACHE = 64
+# Bytes of an array from which on several threads add to it. One thread adds 3 GB in a second, and
+# the sums of many readouts are hundreds of megabytes, which arrive when all other work is done.
+MIN_BYTES_TO_ADD_IN_PARTS = 8_000_000
+# Parts of such an array: four threads take nearly all that the memory gives.
+N_PARTS_TO_ADD = 4
 
 
 def triangle_of_gram(gram: Any) -> Any:
@@ -140,12 +147,28 @@ class AddableSums:
 
     def absorb(self, other: Self) -> Self:
         """Return the sum of both, in this object's arrays where they can be written into."""
-        return self._field_by_field(iadd, other)
+        return self._field_by_field(_add_in_place, other)
 
     def _field_by_field(self, operation: Callable[[Any, Any], Any], other: Self) -> Self:
         values_of_other = vars(other)
         sums = {name: operation(value, values_of_other[name]) for name, value in vars(self).items()}
         return type(self)(**sums)
+
+
+def _add_in_place(total: Any, more: Any) -> Any:
+    """Return the sum of both, in the memory of `total` where it can be written into."""
+    if not is_on_host(total) or total.nbytes < MIN_BYTES_TO_ADD_IN_PARTS:
+        total += more
+        return total
+    n_rows = -(-len(total) // N_PARTS_TO_ADD)
+    starts = range(0, len(total), n_rows)
+    parallel_map(partial(_add_rows, total, more, n_rows), starts)
+    return total
+
+
+def _add_rows(total: Any, more: Any, count: int, start: int) -> None:
+    """Add `count` rows to those of `total`, from the row `start` on."""
+    total[start : start + count] += more[start : start + count]
 
 
 def add_groups(first: dict[int, Any], second: dict[int, Any]) -> dict[int, Any]:

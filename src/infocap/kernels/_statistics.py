@@ -76,6 +76,20 @@ def effective_directions(covariance: Floats) -> float:
     return trace**2 / max(float(np.sum(covariance**2)), SMALLEST_DIVISOR)
 
 
+def normal_fourth_power_ratio(n_directions: float) -> float:
+    """Return E|e|⁸ / (E|e|⁴)² of normal numbers e with so many independent directions.
+
+    (Σ|e|⁴)² / Σ|e|⁸ times this counts the samples that carry the noise: all, if it is normal.
+
+    Examples
+    --------
+    >>> normal_fourth_power_ratio(2.0)
+    6.0
+    """
+    rest = (n_directions + 4) * (n_directions + 6)
+    return rest / max(n_directions * (n_directions + 2), SMALLEST_DIVISOR)
+
+
 def student_widening(n_groups: int) -> float:
     """Return the factor for a standard error that is known from the scatter of a few groups.
 

@@ -17,6 +17,7 @@ from .._validation import (
     NotNegative,
     Positive,
     checks_arguments,
+    require_number,
     require_numbers,
     require_one_of,
     shown,
@@ -50,6 +51,11 @@ SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
 Filter = Annotated[str | None, partial(require_one_of, options=(*FILTERS, None))]
 PhaseNoise = Annotated[str | None, partial(require_one_of, options=("bin", "cell", None))]
+
+
+def _not_negative_or_none(name: str, value: Any) -> float | None:
+    """Return a number of 0 or more, or None."""
+    return None if value is None else require_number(name, value, minimum=0.0)
 
 
 @dataclass(frozen=True)
@@ -259,6 +265,13 @@ class Encoder(Checked):
         c (1 - T), where each bin has a standard normal number c of its own.
     calibration_seed
         Of the numbers c, which belong to the device and are no noise.
+    filter_margin_nm
+        How far beyond the span the instrument's own filter acts: everywhere, where None (the
+        default). Phase noise further out is not smoothed.
+    whole_cells
+        Whether bins consist of whole 1 GHz cells, as in the authors' program: all of them together
+        begin and end at the cells nearest to the ends of the span, and edges between them lie up to
+        1.9 GHz beside those of equal bins.
 
     Examples
     --------
@@ -279,6 +292,8 @@ class Encoder(Checked):
     exponent_spread: NotNegative = 0.0
     phase_spread_rad: NotNegative = 0.0
     calibration_seed: int = 0
+    filter_margin_nm: Annotated[float | None, _not_negative_or_none] = None
+    whole_cells: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -298,10 +313,30 @@ class Encoder(Checked):
         wavelength_nm
             The wavelength of the carrier.
         """
+        if self.whole_cells:
+            return self._bin_of_whole_cell(wavelength_nm)
         offset_nm = -CELLS_GHZ / ghz_per_nm(wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
         inside = (bins >= 0) & (bins < self.n_bins)
         return np.where(inside, bins, self.n_bins)
+
+    def _bin_of_whole_cell(self, wavelength_nm: float) -> Integers:
+        """Return the bin that each 1 GHz cell lies in, where bins consist of whole cells.
+
+        Bins are filled from the lowest frequency on, with as many cells as fit, rounded down. A bin
+        gets one more cell where the bins before it lack more than one.
+        """
+        last_cell = round(self.span_nm / 2 * ghz_per_nm(wavelength_nm))
+        n_cells = 2 * last_cell + 1
+        cells_of_shortest = n_cells // self.n_bins
+        lost_per_bin = n_cells / self.n_bins - cells_of_shortest
+        number = np.arange(self.n_bins)  # from low to high frequency
+        n_longer_before = np.maximum(np.ceil((number - 1) * lost_per_bin) - 1, 0)
+        first_cells = cells_of_shortest * number + n_longer_before
+        cell_in_span = CELLS_GHZ + last_cell
+        from_low_frequency = np.searchsorted(first_cells, cell_in_span, side="right") - 1
+        inside = np.abs(CELLS_GHZ) <= last_cell
+        return np.where(inside, self.n_bins - 1 - from_low_frequency, self.n_bins)
 
     @property
     def n_noises(self) -> int:
@@ -348,7 +383,9 @@ class Encoder(Checked):
         return mask * unit_phasors(phase)
 
     @checks_arguments
-    def filtered(self, cells: ArrayLike, grid: Grid, *offsets: float) -> list[Any]:
+    def filtered(
+        self, cells: ArrayLike, grid: Grid, *offsets: float, wavelength_nm: float = CARRIER_NM
+    ) -> list[Any]:
         """Return the cells as the instrument's own filter smooths them, on the grid.
 
         Parameters
@@ -359,6 +396,8 @@ class Encoder(Checked):
             At whose points the mask is wanted.
         *offsets
             Shifts of these points, in units of their spacing.
+        wavelength_nm
+            The wavelength of the carrier.
 
         Returns
         -------
@@ -370,13 +409,21 @@ class Encoder(Checked):
         fourier = fourier_module(cells)
         per_cell = grid.points_per_cell
         spectrum = fourier.fft(cells)
+        last_filtered = np.inf  # in GHz from the carrier
+        if self.filter_margin_nm is not None:
+            half_width_nm = self.span_nm / 2 + self.filter_margin_nm
+            last_filtered = round(half_width_nm * ghz_per_nm(wavelength_nm))
         masks = []
         for offset in offsets:
             columns = []
             for step in range(per_cell):
                 position = (step + offset) / per_cell  # in cells, from the centre of a cell
                 response = to_library_of(_response(self.filter, self.filter_ghz, position), cells)
-                columns.append(fourier.ifft(spectrum * response))
+                column = fourier.ifft(spectrum * response)
+                is_filtered = np.abs(CELLS_GHZ + position) <= last_filtered
+                if not is_filtered.all():
+                    column = xp.where(to_library_of(is_filtered, cells), column, cells)
+                columns.append(column)
             if per_cell == 1:
                 mask = columns[0]
             else:
@@ -457,6 +504,8 @@ class Detector(Checked):
         The standard deviation of noise that does not depend on the reading.
     relative
         The standard deviation of noise as a share of each reading.
+    offset_nm
+        By how much the middle of the readings lies above the wavelength of the carrier.
 
     Examples
     --------
@@ -470,12 +519,14 @@ class Detector(Checked):
     step_nm: Positive = 0.05
     additive_mw_per_nm: NotNegative = 0.0
     relative: NotNegative = 0.0
+    offset_nm: Finite = 0.0
 
     @property
     def readout_offset_nm(self) -> Floats:
         """Wavelengths of the readouts relative to the carrier."""
         count = int(self.span_nm / self.step_nm + 1e-9) + 1
-        return (np.arange(count) - (count - 1) / 2) * self.step_nm
+        from_middle = (np.arange(count) - (count - 1) / 2) * self.step_nm
+        return from_middle + self.offset_nm
 
     @property
     def noisy(self) -> bool:

@@ -189,6 +189,8 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     require_numbers(result)
     table = capacity_by_kind(result).rename(columns=KIND_NAMES)
     errors = errors_by_degree(result)
+    if errors is not None:
+        errors = np.where(errors > result.rank, np.nan, errors)
     degrees = table.index.to_numpy()
     with axes_in_style(ax) as ax:
         sums = stacked_bars(ax, table, (CONSTANT_COLOUR, *COLOURS), DEGREE_BAR_WIDTH)
@@ -267,8 +269,14 @@ def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
 
 
 def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
-    """Return capacity by total degree and kind of function, with the constant ("0") apart."""
+    """Return capacity by total degree and kind of function, with the constant ("0") apart.
+
+    Degrees whose capacity cannot be told are left empty.
+    """
     table = result.by_degree()
+    for degree, capacity in enumerate(result.capacities_by_degree):
+        if not capacity.can_be_told:
+            table.loc[degree] = 0.0
     table.insert(0, "0", 0.0)
     table.loc[0, ["0", "1"]] = [table.loc[0, "1"], 0.0]
     return table
@@ -284,8 +292,10 @@ def _draw_total(
     axes.
     """
     font_size = mpl.rcParams["font.size"]
-    if result.unreliable:
+    if result.qualified_total:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
+        if not result.total_can_be_told:
+            total = "?"
         line: Any = {"edgecolor": UNRELIABLE_COLOUR, "linestyle": "--", "linewidth": 1.2}
         reason = unreliable_total(ax, result)
         ax.set_title(reason, color=UNRELIABLE_COLOUR, fontsize=font_size, pad=title_pad)

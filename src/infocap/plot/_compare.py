@@ -70,9 +70,13 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
                 hatch=None if number < len(COLOURS) else "///",
                 label=textwrap.fill(label, MAX_LEGEND_LINE_LENGTH),
             )
+            # Degrees whose capacity cannot be told stay empty.
+            capacities[rows.standard_error > result.rank] = 0.0
             if np.isfinite(rows.standard_error).all():
                 below = np.maximum(capacities - rows.low, 0.0)
                 above = np.maximum(rows.high - capacities, 0.0)
+                below[rows.standard_error > result.rank] = 0.0
+                above[rows.standard_error > result.rank] = 0.0
                 ax.errorbar(places, capacities, [below, above], **THIN_ERROR_BARS)
         degree_axis(ax, np.arange(comparison.basis.max_degree + 1))
         ax.set(ylim=(0, None), ylabel="capacity")

@@ -27,6 +27,8 @@ from ._style import (
 
 # Lines of one delayed input; those of higher degrees lie on each other near zero.
 MAX_LINES = 4
+# Degrees whose legend finds room above low bars; that of more stands beside the axes.
+MAX_LABELS_OVER_BARS = 4
 # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
 MIN_VISIBLE_SHARE = 0.005
 # The colour scale of capacities ends here at least: smaller ones deserve no bright colour.
@@ -89,7 +91,9 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
             if degree == 1 and "recall" in table:
                 # Under dependent inputs, what can be recalled is more than what is remembered.
                 style: Any = {"color": colour, "linestyle": ":", "linewidth": 1.0}
-                ax.plot(table.index, table["recall"], label="recall of the input itself", **style)
+                recall = table["recall"]
+                ax.plot(table.index, recall, label="recall of the input itself", **style)
+                _draw_band(ax, recall, table["recall_standard_error"], GREY)
         # Where nothing is remembered any more, there is nothing to be seen.
         end = min(basis.memory, 1.5 * longest_delay + 3)
         ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end + 0.5))
@@ -108,10 +112,14 @@ def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None
     ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **markers)
     ax.plot(delays[significant], capacities[significant], "o", **markers)
     if "standard_error" in table:
-        half_width = 2 * table["standard_error"].to_numpy()
-        low = np.clip(capacities - half_width, 0, 1)
-        high = np.clip(capacities + half_width, 0, 1)
-        ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
+        _draw_band(ax, table["capacity"], table["standard_error"], colour)
+
+
+def _draw_band(ax: Axes, values: pd.Series, errors: pd.Series, colour: str) -> None:
+    """Draw a band of two standard errors, within the range of single capacities."""
+    low = np.clip(values - 2 * errors, 0, 1)
+    high = np.clip(values + 2 * errors, 0, 1)
+    ax.fill_between(values.index, low, high, color=colour, alpha=0.25, linewidth=0)
 
 
 @checks_arguments
@@ -259,20 +267,38 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     'largest delay'
     """
     require_numbers(result)
-    table = result.by_delay().fillna(0.0).clip(lower=0.0).rename(columns="degree {}".format)
+    errors = result.by_delay(errors=True)["standard_error"]
+    # Delays whose capacity cannot be told stay empty.
+    can_be_told = ~(errors > result.rank)
+    table = result.by_delay().where(can_be_told, 0.0).fillna(0.0).clip(lower=0.0)
+    table = _high_degrees_together(table)
     with axes_in_style(ax) as ax:
         sums = stacked_bars(ax, table, COLOURS, 1.0)
         if result.law == "recorded":
-            errors = result.by_delay(errors=True)["standard_error"]
             places = np.arange(len(errors))
-            ax.errorbar(places, sums, 2 * errors, fmt="none", ecolor="black", elinewidth=0.8)
+            bars = 2 * errors.where(can_be_told)
+            ax.errorbar(places, sums, bars, fmt="none", ecolor="black", elinewidth=0.8)
         ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
         ax.set(xlabel="largest delay", ylabel="capacity")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.legend()
+        n_labels = len(ax.get_legend_handles_labels()[0])
+        if n_labels > MAX_LABELS_OVER_BARS:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        elif n_labels:
+            ax.legend()
         ax.grid(axis="y", color=GREY, linewidth=0.4)
         ax.set_axisbelow(True)
     return ax
+
+
+def _high_degrees_together(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the columns of degrees; those that would have no colour of their own become one."""
+    highest = len(COLOURS) - 2  # The last colour is that of error bars.
+    is_high = table.columns > highest
+    named = table.loc[:, ~is_high].rename(columns="degree {}".format)
+    if is_high.any():
+        named[f"degree {highest + 1} and more"] = table.loc[:, is_high].sum(axis=1)
+    return named
 
 
 def _last_visible(heights: Floats) -> int:

@@ -10,6 +10,7 @@ from ._recorded_law import RecordedLaw
 from ._capacity_result import per_term as per_term
 from ._files import READABLE_SUFFIXES as READABLE_SUFFIXES
 from ._files import saved_metadata as saved_metadata
+from ._target import CANNOT_BE_TOLD as CANNOT_BE_TOLD
 from ._target import Capacity as Capacity
 from ._target import errors_by_degree as errors_by_degree
 from ._target import sum_over as sum_over

@@ -22,7 +22,7 @@ from ..samples import Components
 from ..typing import ArrayLike, Booleans, Floats, Integers, Target
 from ._analyses import Drift, Factors, Growth
 from ._recorded_law import RecordedLaw
-from ._target import Capacity, bias_corrected, expand, sum_over
+from ._target import CANNOT_BE_TOLD, Capacity, bias_corrected, expand, sum_over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,9 +159,13 @@ class CapacityResult:
             lines.append(f"  found {total} of about {limit} that noise allows, of {self.maximum}")
         lines += [f"  {sentence}" for sentence in self.about_law]
         lines += [f"  {sentence}" for sentence in self.for_reservoirs]
-        for degree, capacity in enumerate(self.sums_by_degree()):
-            if capacity > 0:
-                lines.append(f"  degree {degree:2d} {capacity:10.4f}")
+        shown = self.sums_by_degree()
+        for degree, capacity in enumerate(self.capacities_by_degree):
+            if shown[degree] > 0:
+                number = f"{shown[degree]:10.4f}"
+                if self.law == "recorded" or not capacity.can_be_told:
+                    number = f"    {capacity.in_table}"
+                lines.append(f"  degree {degree:2d} {number}")
         lines += [f"  check: {check}" for check in self.checks]
         return "\n".join(lines)
 
@@ -330,9 +334,9 @@ class CapacityResult:
         """
         if self.no_numbers:
             return "not to be had from these inputs"
-        if self.total_standard_error is not None and self.total_standard_error > self.rank:
+        if not self.total_can_be_told:
             reason = self.unreliable or f"its error bar is larger than {self.rank}"
-            return f"that cannot be told ({reason})"
+            return f"that {CANNOT_BE_TOLD} ({reason})"
         if not self.unreliable:
             return ""
         total = rounded(self.total, self.total_standard_error)
@@ -406,7 +410,7 @@ class CapacityResult:
         n_degrees = self.basis.max_degree + 1
         degrees = pd.RangeIndex(n_degrees, name="degree")
         if errors:
-            sums = [sum_over(self, self.basis.degrees == degree) for degree in range(n_degrees)]
+            sums = self.capacities_by_degree
             columns = {
                 "capacity": [float(capacity) for capacity in sums],
                 "standard_error": [capacity.standard_error for capacity in sums],
@@ -424,6 +428,28 @@ class CapacityResult:
         """Return the capacity of each degree from 0 on, the sums of the rows of `by_degree`."""
         sums: Floats = np.bincount(self.basis.degrees, self._summed_capacity)
         return sums
+
+    @property
+    def capacities_by_degree(self) -> list[Capacity]:
+        """The sum of the unbiased capacities of each degree from 0 on, with `standard_error`."""
+        degrees = self.basis.degrees
+        return [sum_over(self, degrees == degree) for degree in range(self.basis.max_degree + 1)]
+
+    def capacity_of_term(self, term: int) -> Capacity:
+        """Return the capacity that is shown for a function of the basis, with `standard_error`.
+
+        Parameters
+        ----------
+        term
+            The number of the function.
+        """
+        error = None if self.standard_error is None else float(self.standard_error[term])
+        return Capacity(float(self.capacity[term]), error)
+
+    @property
+    def total_can_be_told(self) -> bool:
+        """Whether the error bar of the total is within the range that the total may have."""
+        return Capacity(self.total, self.total_standard_error, self.rank).can_be_told
 
     @property
     def _summed_capacity(self) -> Floats:
@@ -476,17 +502,20 @@ class CapacityResult:
             return self._for_reservoirs_under_recorded_law
         if not self.basis.memory or not has_constant:
             return []
-        error = None if self.unreliable else self.total_standard_error
-        total = with_error(self.total - 1, error)
-        if self.components is None:
-            without_constant = f"{total} of {self.maximum - 1}"
-        else:
-            without_constant = f"at least {total}"
-        return [
-            f"without the constant, as usual for reservoirs: {without_constant}",
+        sentences = []
+        if self.total_can_be_told:
+            error = None if self.unreliable else self.total_standard_error
+            total = with_error(self.total - 1, error)
+            if self.components is None:
+                without_constant = f"{total} of {self.maximum - 1}"
+            else:
+                without_constant = f"at least {total}"
+            sentences.append(f"without the constant, as usual for reservoirs: {without_constant}")
+        sentences.append(
             f"memory capacity {self.memory_capacity!r}, "
-            f"nonlinear capacity {self.nonlinear_capacity!r}",
-        ]
+            f"nonlinear capacity {self.nonlinear_capacity!r}"
+        )
+        return sentences
 
     @property
     def _for_reservoirs_under_recorded_law(self) -> list[str]:
@@ -503,14 +532,14 @@ class CapacityResult:
     @property
     def _recall_in_words(self) -> str:
         """The recall of the first input at the shortest delay that is not 0."""
-        recall = self.recall
+        law = self.recorded_law
+        assert law is not None
+        basis = self.delayed_basis
         in_words = []
-        for place, capacity in recall.items():
-            delay = place[1] if isinstance(place, tuple) else place
-            number = place[0] if isinstance(place, tuple) else 1
-            if delay == 1:
-                name = "u" if self.basis.n_inputs == 1 else self.basis.names[number - 1]
-                in_words.append(f"{name}[t-1] {capacity:.3f}")
+        for term in np.flatnonzero((basis.degrees == 1) & (basis.largest_delays == 1)).tolist():
+            name = basis.label(term).removeprefix("P1(").removesuffix(")")
+            recall = Capacity(float(law.plain[term]), float(law.plain_error[term]))
+            in_words.append(f"{name} {recall!r}")
         return f"recall of {join_names(in_words)}" if in_words else ""
 
     @property
@@ -607,7 +636,8 @@ class CapacityResult:
         """Return the memory function: what each function of one delayed input has, by its delay.
 
         The columns are capacity, standard error and p-value, as far as the method gives them, and
-        under the law of the recorded inputs the recall, R² of each function itself.
+        under the law of the recorded inputs the recall, R² of each function itself, and its
+        standard error.
 
         Parameters
         ----------
@@ -635,6 +665,7 @@ class CapacityResult:
                 columns[name] = values[rows]
         if self.recorded_law is not None:
             columns["recall"] = self.recorded_law.plain[rows]
+            columns["recall_standard_error"] = self.recorded_law.plain_error[rows]
         delays = pd.Index(basis.largest_delays[rows], name="delay")
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
@@ -830,6 +861,7 @@ class CapacityResult:
         table |= basis.index_columns | per_term(self)
         if self.recorded_law is not None:
             table["plain"] = self.recorded_law.plain
+            table["plain_standard_error"] = self.recorded_law.plain_error
             table["pivot"] = self.recorded_law.pivots
             table["told_apart"] = self.recorded_law.told_apart
         return pd.DataFrame(table)

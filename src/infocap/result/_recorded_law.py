@@ -22,8 +22,12 @@ class RecordedLaw:
         Which functions can be told apart from those before them, (terms,).
     pivots
         The part of each function that those before it do not explain under this law, (terms,).
-    plain
-        R² of each function itself, which does not depend on their order, (terms,).
+    plain, plain_error
+        R² of each function itself, which does not depend on their order, and its standard error,
+        (terms,).
+    degree_error
+        The standard error of the sum of each degree, (degrees,); None where functions were left
+        out.
     delay_capacity, delay_error
         For a sequence, capacities by delay and degree, (delays, degrees), and the standard error of
         each delay, (delays,): what each delay adds to all functions of later inputs; NaN where no
@@ -42,6 +46,8 @@ class RecordedLaw:
     told_apart: Booleans
     pivots: Floats
     plain: Floats
+    plain_error: Floats
+    degree_error: Floats | None
     delay_capacity: Floats | None
     delay_error: Floats | None
     beyond_present: float | None
@@ -51,11 +57,15 @@ class RecordedLaw:
 
     def of_functions(self, rows: Integers) -> RecordedLaw:
         """Return the same for some of the functions, given by their numbers."""
+        kept = np.flatnonzero(self.told_apart)
         return replace(
             self,
             told_apart=self.told_apart[rows],
             pivots=self.pivots[rows],
             plain=self.plain[rows],
+            plain_error=self.plain_error[rows],
+            # Functions that cannot be told apart add nothing to a sum.
+            degree_error=self.degree_error if np.isin(kept, rows).all() else None,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,8 +78,9 @@ class RecordedLaw:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` gave."""
-        values: dict[str, Any] = {}
+        """Return what `to_dict` gave; None in a list, as pages write it, is NaN."""
+        values = dict(data)
         for name, value in data.items():
-            values[name] = np.array(value) if isinstance(value, list) else value
+            if isinstance(value, list):
+                values[name] = np.array(value, dtype=bool if name == "told_apart" else float)
         return cls(**values)

@@ -19,6 +19,8 @@ from ..typing import Booleans, Floats, Integers, Target
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
+# What stands in place of a number whose error bar is larger than its range.
+CANNOT_BE_TOLD = "cannot be told"
 # Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases
 # they are averages.
 MAX_FUNCTIONS_FOR_FIT = 3000
@@ -58,9 +60,19 @@ class Capacity(float):
         capacity.maximum = maximum
         return capacity
 
+    @property
+    def can_be_told(self) -> bool:
+        """Whether the error bar is within the range that the capacity may have."""
+        return self.standard_error is None or not self.standard_error > self.maximum
+
+    @property
+    def in_table(self) -> str:
+        """The capacity and its standard error for a cell of a table."""
+        return repr(self) if self.can_be_told else CANNOT_BE_TOLD
+
     def __repr__(self) -> str:
-        if self.standard_error is not None and self.standard_error > self.maximum:
-            return f"that cannot be told (its error bar is larger than {self.maximum:g})"
+        if not self.can_be_told:
+            return f"that {CANNOT_BE_TOLD} (its error bar is larger than {self.maximum:g})"
         if np.isnan(self):
             return "that cannot be had"
         return with_error(float(self), self.standard_error)
@@ -81,7 +93,7 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
         # Functions that cannot be told apart add nothing.
         value = float(np.nansum(capacities[chosen]))
         if result.without_stretches is None:  # as from a table
-            return Capacity(value, None, result.rank)
+            return Capacity(value, _error_of_degree(result, chosen), result.rank)
         # What neighbouring stretches share is in these numbers.
         sums = np.nansum(result.without_stretches[:, chosen], axis=1)
         return Capacity(value, jackknife_error_of_groups(sums), result.rank)
@@ -101,6 +113,23 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     beyond = np.sqrt(max(result.total_standard_error**2 - jackknife_of_all**2, 0.0))
     error = float(np.hypot(max(jackknife, error_of_chosen), fraction * beyond))
     return Capacity(value, error, result.rank)
+
+
+def _error_of_degree(result: "CapacityResult", chosen: Booleans | Integers) -> float | None:
+    """Return the standard error of a sum under the recorded law if it is that of a whole degree.
+
+    Tables have those of degrees alone.
+    """
+    law = result.recorded_law
+    if law is None or law.degree_error is None:
+        return None
+    degrees = result.basis.degrees
+    is_chosen = np.zeros(len(degrees), dtype=bool)
+    is_chosen[chosen] = True
+    chosen_degrees = np.unique(degrees[is_chosen])
+    if len(chosen_degrees) != 1 or not np.array_equal(is_chosen, degrees == chosen_degrees[0]):
+        return None
+    return float(law.degree_error[chosen_degrees[0]])
 
 
 def errors_by_degree(result: "CapacityResult") -> Floats | None:

@@ -18,7 +18,9 @@ from ._samples import MAX_RELATIVE_RANGE_OF_CONSTANT, Samples
 from ._scan import ColumnStatistics, omit_missing_rows, scan_columns
 from ._sources import Hdf5Rows, LabelledRows
 from ._table import Table, as_array
-from ._trace import FoldedTrace, TraceSteps, as_columns, fold, hold_of_rows, is_of_several_traces
+from ._trace import FoldedTrace, as_columns, fold, is_of_several_traces
+from ._trace_inputs import hold_of_rows
+from ._trace_steps import TraceSteps
 from ._values_per_row import density_ratios
 
 __all__ = [

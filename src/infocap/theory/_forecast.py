@@ -20,7 +20,12 @@ from ..basis import ProductBasis
 from ..designs import MAX_FOURTH_MOMENT_PER_SAMPLE
 from ..errors import DataError, ParameterError
 from ..estimators import DEFAULT_METHOD, N_STRETCHES
-from ..kernels import SMALLEST_DIVISOR, student_widening
+from ..kernels import (
+    SMALLEST_DIVISOR,
+    effective_directions,
+    normal_fourth_power_ratio,
+    student_widening,
+)
 from ..result import CapacityResult
 from ..typing import Floats
 
@@ -103,6 +108,37 @@ class Spectrum(NamedTuple):
     transition: float  # sum(v² - v⁴), zero where every direction is explained wholly or not at all
 
 
+class RareNoise(NamedTuple):
+    """Noise that few samples carry, as a pilot shows it.
+
+    It is known as well as normal noise of so many samples would be: far worse than the number of
+    all samples says, and not at all where they are no more than the directions of the noise.
+    """
+
+    samples_per_carrier: float  # all samples over those that carry the noise
+    n_directions: float  # of the noise
+    most: float  # N times the variance of the total that the pilot's error bar stands for
+
+    def first_order(self, n_samples: int, asymptotic: float) -> float:
+        """Return the part of the total's variance that falls as 1/N when carriers are many.
+
+        The inverse of a covariance that n normal samples give scatters by (n / (n - ν))³ times the
+        variance that it has for many, with ν directions (inverse Wishart distribution).
+
+        Parameters
+        ----------
+        n_samples
+            The number of samples.
+        asymptotic
+            N times the variance with many carriers.
+        """
+        n_carriers = n_samples / self.samples_per_carrier
+        if n_carriers <= self.n_directions:
+            return self.most / n_samples
+        widening = (n_carriers / (n_carriers - self.n_directions)) ** 3
+        return min(widening * asymptotic, self.most) / n_samples
+
+
 @dataclass(frozen=True, eq=False)
 class Forecast:
     """What is assumed of a device, and the error of its total that follows.
@@ -128,6 +164,8 @@ class Forecast:
     factor
         By how much the error of this device is larger than the formulas say, according to the error
         bar of its pilot.
+    rare_noise
+        The noise of a pilot whose total rests on few samples; None for others.
 
     Examples
     --------
@@ -144,6 +182,7 @@ class Forecast:
     leverage: float
     is_from_pilot: bool = False
     factor: float = 1.0
+    rare_noise: RareNoise | None = None
 
     @checks_arguments
     def at(self, n_samples: int) -> ExpectedError:
@@ -196,7 +235,12 @@ class Forecast:
 
     def _error_by_formulas(self, n_samples: int) -> float:
         """Return the error of a typical device, or of that of the pilot."""
-        error = scatter(n_samples, len(self.basis), self.spectra[0])
+        spectrum = self.spectra[0]
+        error = scatter(n_samples, len(self.basis), spectrum)
+        if self.rare_noise is not None:
+            first_order = self.rare_noise.first_order(n_samples, 2 * spectrum.transition)
+            second_order = scatter(n_samples, len(self.basis), spectrum._replace(transition=0.0))
+            error = float(np.sqrt(first_order + second_order**2))
         return float(np.hypot(error, self._third_order(n_samples)))
 
     @checks_arguments
@@ -359,8 +403,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     The residuals of the pilot's fit say how large sum(v²) and sum(v² - v⁴) are, and how much single
     samples change the total; for a sequence, in which neighbours are not independent, its error bar
     says the latter. Where the pilot's error bar is longer than what follows from these, the
-    geometric mean of both is foreseen. Of a result from a table or a page, which hold no residuals,
-    the error bar is taken apart as that of a typical device.
+    geometric mean of both is foreseen. Where few samples carry the noise, their number decides, and
+    the error bar is the most that is foreseen. Of a result from a table or a page, which hold no
+    residuals, the error bar is taken apart as that of a typical device.
 
     Parameters
     ----------
@@ -403,20 +448,71 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     leverage = 0.0
     if pilot.leverage_ratio is not None:
         leverage = pilot.leverage_ratio * pilot.n_samples
+    n_carriers = _samples_that_carry_the_noise(pilot)
+    if n_carriers is None:
+        spectrum = _spectrum_of_residuals(pilot, v, error)
+        rare_noise = None
+    else:
+        spectrum, rare_noise = _spectrum_of_rare_noise(pilot, v, n_carriers, error)
     by_formulas = Forecast(
         pilot.basis,
         pilot.rank,
         unexplained=float(v.sum()),
-        spectra=(_spectrum_of_residuals(pilot, v, error),),
+        spectra=(spectrum,),
         leverage=leverage,
         is_from_pilot=True,
+        rare_noise=rare_noise,
     )
-    if pilot.influence_variance is None:
+    if pilot.influence_variance is None or rare_noise is not None:
         return by_formulas
     # The error bar also counts what the choice of the fit adds, which is much where functions
     # beyond the basis are the larger part of what is unexplained; there it is somewhat long.
     excess = error / max(by_formulas._error_by_formulas(pilot.n_samples), SMALLEST_DIVISOR)
     return replace(by_formulas, factor=max(excess, 1.0) ** 0.5)
+
+
+def _samples_that_carry_the_noise(pilot: CapacityResult) -> float | None:
+    """Return how many samples the total of a pilot rests on, if these are few; else None.
+
+    Of a sequence nothing is said, because its error bar knows what neighbours share.
+    """
+    if pilot.influence_variance is None:
+        return None
+    for check in pilot.warnings:
+        if "effective_samples" in check.found:
+            return float(check.found["effective_samples"])
+    return None
+
+
+def _spectrum_of_rare_noise(
+    pilot: CapacityResult, v: Floats, n_carriers: float, error: float
+) -> tuple[Spectrum, RareNoise]:
+    """Return the sums over v of a pilot whose noise few samples carry, and what these limit.
+
+    So few samples tell directions apart that are alike: their noise adds sum(v)² / n to sum(v²) for
+    n carriers. This is taken off by drawing all v nearer to their mean.
+    """
+    old_ratio = normal_fourth_power_ratio(effective_directions(np.diag(v)))
+    mean = float(v.mean())
+    of_equal_v = len(v) * mean**2
+    excess = float(np.sum(v**2)) - of_equal_v
+    excess_without_noise = max(excess - float(v.sum()) ** 2 / n_carriers, 0.0)
+    drawn_nearer = np.sqrt(excess_without_noise / max(excess, SMALLEST_DIVISOR))
+    v = np.clip(mean + drawn_nearer * (v - mean), 0.0, 1.0)
+
+    # The number of carriers was found as if the noise had the directions of the pilot's residuals.
+    n_directions = effective_directions(np.diag(v))
+    n_carriers *= normal_fourth_power_ratio(n_directions) / old_ratio
+    samples_per_carrier = max(pilot.n_samples / n_carriers, 1.0)
+
+    # Products of two residuals are as large as these are rare; those of a residual and the fit are
+    # not.
+    of_residuals = 2 * float(np.sum(v**2 * (1 - v) ** 2))
+    of_fit_and_residuals = 4 * float(np.sum(v**3 * (1 - v)))
+    first_order = samples_per_carrier * of_residuals + of_fit_and_residuals
+    spectrum = Spectrum(float(np.sum(v**2)), first_order / 2)
+    most = max(pilot.n_samples * error**2, first_order)
+    return spectrum, RareNoise(samples_per_carrier, n_directions, most)
 
 
 def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Spectrum:
@@ -428,7 +524,6 @@ def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Sp
     sum_of_squares = max(sum_of_squares, sum_of_v**2 / pilot.rank)
 
     # N times the variance that falls as 1/N.
-    rests_on_few_samples = any("effective_samples" in check.found for check in pilot.warnings)
     if pilot.influence_variance is None:
         # Neighbours in a sequence are not independent. Its error bar, from stretches, says what
         # they share.
@@ -436,10 +531,6 @@ def _spectrum_of_residuals(pilot: CapacityResult, v: Floats, error: float) -> Sp
         jackknife_variance = (error / student_widening(N_STRETCHES)) ** 2
         excess = jackknife_variance - SECOND_ORDER_IN_JACKKNIFE * second_order**2
         first_order = n_samples * max(excess, 0.0)
-    elif rests_on_few_samples:
-        # They are too few for the variance of their influence to be known. The error bar is long
-        # enough for them.
-        first_order = n_samples * error**2
     else:
         inside = np.clip(v, 0.0, 1.0)
         of_normal_residuals = 2 * float(np.sum(inside**2 - inside**4))

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..basis import ProductBasis, delayed_basis, indices_of, product_basis
+from ..basis import (
+    Family,
+    ProductBasis,
+    RecordedFamily,
+    delayed_basis,
+    indices_of,
+    product_basis,
+)
 from ..errors import Check, DataError, ParameterError
 
 # Most functions of a basis that is chosen automatically: more would take minutes.
@@ -50,11 +57,7 @@ def choose_basis(
     families = product_basis(**settings | {"max_degree": 0}).families
     has_range = "domain" in settings or any(family.variable for family in families)
     if not (has_family and has_range):
-        kinds = [
-            f"{family.name}, {family.distribution} inputs on "
-            f"[{family.domain[0]:g}, {family.domain[1]:g}]"
-            for family in families
-        ]
+        kinds = [_in_words(family) for family in families]
         reasons["inputs"] = "; ".join(dict.fromkeys(kinds))
     if "max_degree" in settings:
         return product_basis(**settings), reasons
@@ -74,6 +77,14 @@ def choose_basis(
         f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     )
     return basis, reasons
+
+
+def _in_words(family: Family) -> str:
+    """Return how inputs of a family are distributed."""
+    if isinstance(family, RecordedFamily):
+        return "inputs of the distribution that was recorded"
+    low, high = family.domain
+    return f"{family.name}, {family.distribution} inputs on [{low:g}, {high:g}]"
 
 
 def _planned_basis(

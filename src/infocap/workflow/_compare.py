@@ -21,7 +21,7 @@ from .._validation import checks_arguments, require_boolean, shown
 from ..basis import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels import benjamini_hochberg, jackknife_error_of_groups
-from ..result import CapacityResult, errors_by_degree
+from ..result import CANNOT_BE_TOLD, Capacity, CapacityResult, errors_by_degree
 from ..typing import Booleans, Floats
 
 if TYPE_CHECKING:
@@ -180,8 +180,9 @@ class Comparison:
         first = self.results[0]
         rows = [["", "total", "of", f"minus {self.names[0]}"]]
         for (_, row), result in zip(self.totals().iterrows(), self.results, strict=True):
-            difference = _difference(row)
-            if difference and (result.unreliable or first.unreliable):
+            difference = _difference(row, result.rank)
+            is_known = difference and difference != CANNOT_BE_TOLD
+            if is_known and (result.unreliable or first.unreliable):
                 difference = f"about {rounded(row.difference, row.difference_standard_error)}"
             total = result.qualified_total
             if not total:
@@ -199,8 +200,13 @@ class Comparison:
         shows_all = self.basis.max_degree <= MAX_DEGREE_WITH_ALL_ROWS
         for degree, devices in self.by_degree().groupby("name", sort=False):
             if shows_all or devices.capacity.max() >= SMALLEST_SHOWN:
-                capacities = [f"{capacity:z.3f}" for capacity in devices.capacity]
-                differences = [_difference(row) for _, row in devices.iloc[1:].iterrows()]
+                capacities = []
+                for result, (_, row) in zip(self.results, devices.iterrows(), strict=True):
+                    capacity = Capacity(row.capacity, row.standard_error, result.rank)
+                    is_known = capacity.can_be_told
+                    capacities.append(f"{row.capacity:z.3f}" if is_known else CANNOT_BE_TOLD)
+                rank = self.results[0].rank
+                differences = [_difference(row, rank) for _, row in devices.iloc[1:].iterrows()]
                 rows.append([str(degree), *capacities, *differences])
         return _columns(rows)
 
@@ -220,7 +226,7 @@ class Comparison:
                 sentence += " (at most 5 % of these by chance); the most:"
             by_size = significant.sort_values("difference", key=abs, ascending=False, kind="stable")
             rows = [
-                [f"  {row['name']}", _difference(row)]
+                [f"  {row['name']}", _difference(row, largest=1)]
                 for _, row in by_size.iloc[:MAX_FUNCTIONS_SHOWN].iterrows()
             ]
             lines += ["", sentence, *_columns(rows)]
@@ -541,10 +547,15 @@ def _inputs(basis: ProductBasis) -> str:
     return f"{counted(basis.n_inputs, 'input')}{delays}, {join_names(different_kinds, 3)}"
 
 
-def _difference(row: pd.Series) -> str:
-    """Write a difference, how far its interval reaches, and a star where that leaves out zero."""
+def _difference(row: pd.Series, largest: int) -> str:
+    """Write a difference, how far its interval reaches, and a star where that leaves out zero.
+
+    It is at most `largest`; where its error is larger, it cannot be told.
+    """
     if np.isnan(row.difference):
         return ""
+    if row.difference_standard_error > largest:
+        return CANNOT_BE_TOLD
     text = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
     sign = "" if text.startswith("-") else "+"
     leaves_out_zero = row.difference_low > 0 or row.difference_high < 0

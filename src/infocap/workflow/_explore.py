@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
-from .._formatting import with_error
 from .._validation import (
     checks_arguments,
     require_one_of,
@@ -45,7 +44,7 @@ from ..kernels import (
     effective_directions,
     squared_mean_from_stretches,
 )
-from ..result import CapacityResult
+from ..result import Capacity, CapacityResult
 from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
 from ..typing import ArrayLike, Floats, Integers, Limits
 from ._estimate import estimate
@@ -135,19 +134,19 @@ class Exploration:
             return ["Exploration: no capacities can be had from these inputs"]
         last_round = self.rounds[-1]
         n_found = np.count_nonzero(result.capacity[1:] > 0)
-        error = np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error)
-        total = with_error(result.total + self.undetected, error)
+        error = float(np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error))
+        total = Capacity(result.total + self.undetected, error, result.rank, lowest=-np.inf)
         lines = [
             f"Exploration: {n_found} of {last_round.tested} functions found",
             f"  largest delay of each degree {self.windows}, tested up to {last_round.windows}",
-            f"  total with those too small to be found one by one {total}",
+            f"  total with those too small to be found one by one {total!r}",
         ]
         when = "before" if result.law == "declared" else "after"
         for number, round_ in enumerate(self.rounds, 1):
-            lines.append(
-                f"  round {number}: {round_.found} of {round_.tested} found, "
-                f"{round_.unexplained:.2f} unexplained {when}"
-            )
+            line = f"  round {number}: {round_.found} of {round_.tested} found"
+            if round_.unexplained <= result.rank:
+                line += f", {round_.unexplained:.2f} unexplained {when}"
+            lines.append(line)
         return lines
 
 
@@ -237,10 +236,7 @@ def explore(
         shortest_run = min(np.shape(readouts)[0] for _, readouts in runs)
         washout = min(shortest_run // 10 or 1, MAX_DEFAULT_WASHOUT)
     washout = require_whole_number("washout", washout, 1)
-    first_shape = np.shape(runs[0][0])
-    n_inputs = first_shape[1] if len(first_shape) > 1 else 1
-    is_one_family = isinstance(family, str | Family)
-    families = find_families(family, n_inputs if is_one_family else None, domain)
+    families = _families_of_runs(runs, family, domain)
     options: dict[str, Any] = {
         "washout": washout,
         "complex_as": complex_as,
@@ -260,6 +256,45 @@ def explore(
         raise ParameterError(
             f"`input_noise={shown(input_noise)}` is for law='recorded'; leave it out."
         )
+    return _explore_declared(
+        u,
+        x,
+        families,
+        options,
+        repeats=repeats,
+        rate=rate,
+        max_degree=max_degree,
+        most_tested=most_tested,
+        checks_of_trace=checks_of_trace,
+    )
+
+
+def _families_of_runs(
+    runs: list[tuple[ArrayLike, ArrayLike]],
+    family: str | Family | dict[str, Any] | Sequence[Any],
+    domain: Limits | None,
+) -> Sequence[Family]:
+    """Return the distribution of each input; a single one is that of all columns of u."""
+    first_shape = np.shape(runs[0][0])
+    n_inputs = first_shape[1] if len(first_shape) > 1 else 1
+    is_one_family = isinstance(family, str | Family | dict)
+    return find_families(family, n_inputs if is_one_family else None, domain)
+
+
+def _explore_declared(
+    u: ArrayLike,
+    x: ArrayLike,
+    families: Sequence[Family],
+    options: dict[str, Any],
+    *,
+    repeats: ArrayLike | None,
+    rate: float,
+    max_degree: int,
+    most_tested: int,
+    checks_of_trace: list[Check],
+) -> Exploration:
+    """Find the functions that a device computes of inputs that follow the declared law."""
+    washout = options["washout"]
     only_constant = DelayedBasis(families, np.zeros((1, 3), int), memory=washout)
     evidence = gather_evidence(u, x, only_constant, **options)
     findings = [check for checks in evidence.data_findings().values() for check in checks]
@@ -293,15 +328,14 @@ def explore(
         "tested": last_round.tested,
         "undetected": (search.undetected, search.undetected_standard_error),
     }
-    result = replace(
-        result,
-        capacity=result.capacity * confirmed,
-        checks=tuple(checks),
-        metadata=result.metadata | {"explored": explored},
-    )
     return Exploration(
         basis=basis,
-        result=result,
+        result=replace(
+            result,
+            capacity=result.capacity * confirmed,
+            checks=tuple(checks),
+            metadata=result.metadata | {"explored": explored},
+        ),
         rounds=tuple(search.rounds),
         undetected=search.undetected,
         undetected_standard_error=search.undetected_standard_error,
@@ -465,18 +499,30 @@ def _search(
         else:
             n_passed = np.count_nonzero(benjamini_hochberg(p_values, rate))
             n_new = min(int(n_passed), most_found - len(found))
-        new = not_found[np.argsort(p_values)[:n_new]]
-        rounds.append(Round(windows, len(basis) - 1, len(new), fit.unexplained))
-        if not len(new):
+        rounds.append(Round(windows, len(basis) - 1, n_new, fit.unexplained))
+        if n_new == 0:
             undetected, error = _undetected(evidence, basis, fit, not_found)
             return _Search(found, rounds, undetected, error)
+        new = not_found[np.argsort(p_values)[:n_new]]
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
-        for degree in _degrees_near_the_end(found, windows):
-            wider_delay = min(int(WINDOW_WIDENING * windows[degree]) + 1, memory)
-            wider = windows | {degree: wider_delay}
-            if count_terms(families, wider) <= most_tested:
-                windows = wider
+        windows = _wider_windows(found, windows, most_tested)
+
+
+def _wider_windows(
+    found: DelayedBasis, windows: dict[int, int], most_tested: int
+) -> dict[int, int]:
+    """Return wider windows of the degrees that were found near the end of theirs.
+
+    A window stays as it is where the wider one would hold too many functions, and none is longer
+    than the washout, which is the memory of the functions found.
+    """
+    for degree in _degrees_near_the_end(found, windows):
+        wider_delay = min(int(WINDOW_WIDENING * windows[degree]) + 1, found.memory)
+        wider = windows | {degree: wider_delay}
+        if count_terms(found.families, wider) <= most_tested:
+            windows = wider
+    return windows
 
 
 def _degrees_near_the_end(found: DelayedBasis, windows: dict[int, int]) -> list[int]:

@@ -99,7 +99,8 @@ class Sweep:
     @property
     def _totals_in_words(self) -> str:
         """The range of the totals; points whose inputs allow none are left out."""
-        known = self.totals[np.isfinite(self.totals)]
+        can_be_told = np.array([result.total_can_be_told for result in self.results])
+        known = self.totals[np.isfinite(self.totals) & can_be_told.reshape(self.totals.shape)]
         if not len(known):
             return "no totals"
         return f"total {known.min():.3f} to {known.max():.3f}"

@@ -20,7 +20,13 @@ from ...workflow import estimate as estimate_capacities
 from ...workflow import explore as search_functions
 from ..experiment import Plan
 from ._outputs import EstimateOutput
-from ._recorded_inputs import InputsCommand, RangeEnd, as_recorded
+from ._recorded_inputs import (
+    RECORDED,
+    InputsCommand,
+    RangeEnd,
+    fit_usual_range,
+    with_recorded_ranges,
+)
 from ._summary import summary
 from ._terminal import (
     COMPONENTS,
@@ -66,8 +72,8 @@ class InputOptions:
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, "
         "laguerre, bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)', or recorded, as the values in "
-        "the files are distributed; once for all inputs or once for each.  [default: legendre; "
-        "for files with a plan, the plan's]",
+        "the files are distributed; once for all inputs or once for each.  [default: the plan's; "
+        "without a plan legendre where inputs fill -1 to 1, else recorded]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain",
@@ -326,12 +332,12 @@ def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
     if plan is None:
         families: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
         is_declared = bool(basis_options.family or basis_options.domain or basis_options.input)
-        of_sequence = basis_options.max_delay is not None
-        if of_sequence and not is_declared and not _fits_legendre(recording):
-            families = ["recorded"] * len(families)
+        if not is_declared and not fit_usual_range(recording):
+            families = [RECORDED] * len(families)
+            basis_options = replace(basis_options, family=(RECORDED,))
     else:
         families = list(plan.basis.families)
-    basis_options = as_recorded(recording, basis_options)
+    basis_options = with_recorded_ranges(recording, basis_options)
     distribution = family_and_domain(basis_options, families)
     if basis_options.max_delay is not None:
         chosen = _basis_with_delays(recording, basis_options, families, distribution)
@@ -340,12 +346,6 @@ def basis_for(recording: Recording, basis_options: BasisOptions) -> ChosenBasis:
     if recording.input_names:
         return replace(chosen, basis=chosen.basis.named(recording.input_names))
     return chosen
-
-
-def _fits_legendre(recording: Recording) -> bool:
-    """Return whether the inputs are within the range that a file without a plan has by default."""
-    inputs_of_rows = np.asarray(recording.inputs)
-    return bool(np.nanmin(inputs_of_rows) >= -1 and np.nanmax(inputs_of_rows) <= 1)
 
 
 def _plan_of(recording: Recording) -> Plan | None:
@@ -378,7 +378,7 @@ def _basis_with_delays(
     for family in basis.families:
         low, high = family.domain
         kinds.append(f"{family.name} inputs on [{low:g}, {high:g}]")
-        if family.name == "recorded":
+        if family.name == RECORDED:
             kinds[-1] = "inputs of the distribution that was recorded"
     different_kinds = dict.fromkeys(kinds)
     n_runs = len(recording.runs)

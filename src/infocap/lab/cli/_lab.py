@@ -264,7 +264,7 @@ def _capacity_lines(result: CapacityResult) -> list[str]:
     lines = []
     if result.growth is not None:
         lines += _growth_table(result, result.growth)
-    if result.unreliable:
+    if result.qualified_total:
         lines.append(f"  total {result.qualified_total}")
     elif result.growth is None:
         total = with_error(result.total, result.total_standard_error)

@@ -1,4 +1,4 @@
-"""--family recorded and --domain auto: what the recorded inputs themselves say."""
+"""What the recorded inputs themselves say: --domain auto, and the family where none is named."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
-from ...basis import samples
 from ...errors import ParameterError
 from ...recording import Recording
 
 RECORDED = "recorded"
 AUTO = "auto"
+# Part of [-1, 1] that inputs fill if they are uniform there: fewer than eight samples fill less.
+MIN_SHARE_OF_USUAL_RANGE = 0.75
 
 
 class RangeEnd(click.ParamType):
@@ -45,45 +46,36 @@ class InputsCommand(click.Command):
 Options = TypeVar("Options", bound=Any)
 
 
-def as_recorded(recording: Recording, input_options: Options) -> Options:
-    """Return the options with families and ranges of the recorded inputs where they ask for them.
-
-    A family is then that of the recorded values, and a range goes from the smallest to the largest.
-    """
+def with_recorded_ranges(recording: Recording, input_options: Options) -> Options:
+    """Return the options with the range of the values in the files where they ask for it."""
     families: Sequence[Any] = input_options.family
     domains: Sequence[Any] = input_options.domain
-    wants_domains = any(np.isnan(domain).any() for domain in domains)
-    wants_families = RECORDED in families
-    if not wants_families and not wants_domains:
+    if RECORDED in families and domains:
+        raise ParameterError(
+            "--family recorded has the range of the recorded inputs already; leave out --domain."
+        )
+    if not any(np.isnan(domain).any() for domain in domains):
         return input_options
     inputs = np.asarray(recording.inputs[:])
-    n_inputs = inputs.shape[1]
-    if wants_families:
-        if domains:
-            raise ParameterError(
-                "--family recorded has the range of the recorded inputs already; leave out "
-                "--domain."
-            )
-        families = _one_for_each(families, n_inputs)
-        families = [
-            samples(_finite(inputs[:, k])) if family == RECORDED else family
-            for k, family in enumerate(families)
-        ]
-    if wants_domains:
-        domains = _one_for_each(domains, n_inputs)
-        domains = [
-            (float(np.nanmin(inputs[:, k])), float(np.nanmax(inputs[:, k])))
-            if np.isnan(domain).any()
-            else domain
-            for k, domain in enumerate(domains)
-        ]
-    recorded: Options = replace(input_options, family=tuple(families), domain=tuple(domains))
-    return recorded
+    if len(domains) == 1:
+        domains = list(domains) * inputs.shape[1]
+    ranges = []
+    for domain, column in zip(domains, inputs.T, strict=False):
+        is_wanted = np.isnan(domain).any()
+        low, high = float(np.nanmin(column)), float(np.nanmax(column))
+        ranges.append((low, high) if is_wanted else domain)
+    with_ranges: Options = replace(input_options, domain=tuple(ranges))
+    return with_ranges
 
 
-def _one_for_each(values: Sequence[Any], n_inputs: int) -> Sequence[Any]:
-    return list(values) * n_inputs if len(values) == 1 else values
+def fit_usual_range(recording: Recording) -> bool:
+    """Return whether the inputs lie within [-1, 1] and fill it, each of them.
 
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    return values[np.isfinite(values)]
+    That is the range of uniform inputs where nothing else is said. Inputs in volts do not, and have
+    the distribution that was recorded.
+    """
+    inputs = np.asarray(recording.inputs[:])
+    low = np.nanmin(inputs, axis=0)
+    high = np.nanmax(inputs, axis=0)
+    is_inside = (low >= -1) & (high <= 1)
+    return bool(np.all(is_inside & (high - low >= 2 * MIN_SHARE_OF_USUAL_RANGE)))

@@ -10,7 +10,7 @@ import numpy as np
 from ..._formatting import counted, decimals, join_names, with_error
 from ...errors import DataWarning
 from ...recording import Recording
-from ...result import Capacity, CapacityResult
+from ...result import CANNOT_BE_TOLD, Capacity, CapacityResult
 from ..experiment import Plan
 
 # The longest bar of a table, in characters. It leaves room for the numbers on a line of 80.
@@ -55,7 +55,7 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
 def _total(result: CapacityResult) -> list[str]:
     basis = result.basis
     error = result.total_standard_error
-    if result.unreliable:
+    if result.qualified_total:
         total = result.qualified_total
         interval = ""
     elif error is None:
@@ -98,22 +98,38 @@ def _by_degree(result: CapacityResult) -> list[str]:
     # A function of a sequence is a product of functions of delayed inputs, and has one factor per
     # delay.
     factor = "delay" if result.basis.of_sequences else "input"
-    lines = [
-        "",
-        f"  {'degree':>6}  {'capacity':>8}  {f'1 {factor}':>8}  {f'2 {factor}s':>8}  {'more':>8}",
-    ]
     table = result.by_degree()
     capacities = table.sum(axis=1).to_numpy()
+    texts = [_capacity_of_degree(result, degree) for degree in range(len(table))]
+    width = max(8, *map(len, texts))
+    lines = [
+        "",
+        f"  {'degree':>6}  {'capacity':>{width}}  {f'1 {factor}':>8}  {f'2 {factor}s':>8}  "
+        f"{'more':>8}",
+    ]
     largest = max(float(capacities.max()), 1e-12)
     for degree, capacity, row in zip(table.index, capacities, table.to_numpy(), strict=True):
         if capacity <= 0 and len(table) > MAX_DEGREES_SHOWN_EMPTY:
             continue
-        cells = [f"{value:8.3f}" if value else f"{'.':>8}" for value in row]
-        if degree == 0 and row[0]:
-            cells[0] = "constant"
-        bar = "=" * round(MAX_BAR_LENGTH * capacity / largest)
-        lines.append(f"  {degree:6d}  {capacity:8.3f}  {'  '.join(cells)}  {bar}".rstrip())
+        if not result.told_apart[result.basis.degrees == degree].any():
+            continue  # No function of this degree has a capacity, not even 0.
+        line = f"  {degree:6d}  {texts[degree]:>{width}}"
+        if texts[degree] != CANNOT_BE_TOLD:
+            cells = [f"{value:8.3f}" if value else f"{'.':>8}" for value in row]
+            if degree == 0 and row[0]:
+                cells[0] = "constant"
+            bar = "=" * round(MAX_BAR_LENGTH * capacity / largest)
+            line += f"  {'  '.join(cells)}  {bar}"
+        lines.append(line.rstrip())
     return lines
+
+
+def _capacity_of_degree(result: CapacityResult, degree: int) -> str:
+    """Return the capacity of a degree; under the law of the recorded inputs with its error."""
+    capacity = result.capacities_by_degree[degree]
+    if result.law == "recorded" or not capacity.can_be_told:
+        return capacity.in_table
+    return f"{result.sums_by_degree()[degree]:.3f}"
 
 
 def _by_delay(result: CapacityResult) -> list[str]:
@@ -128,7 +144,7 @@ def _by_delay(result: CapacityResult) -> list[str]:
     for delay, capacity, error in table.head(MAX_DELAYS_SHOWN).itertuples():
         text = "no function can be told apart"
         if not np.isnan(error):
-            text = repr(Capacity(capacity, error, maximum=result.rank))
+            text = Capacity(capacity, error, maximum=result.rank, lowest=-result.rank).in_table
         lines.append(f"    delay {delay:2d}  {text}")
     if len(table) > MAX_DELAYS_SHOWN:
         lines.append(f"    and {counted(len(table) - MAX_DELAYS_SHOWN, 'longer delay')}")
@@ -149,11 +165,15 @@ def _strongest_functions(result: CapacityResult, n_strongest: int) -> list[str]:
     width = max(map(len, labels))
     lines = []
     for k, label in zip(strongest, labels, strict=True):
-        lines.append(f"    {label:<{width}}  {capacity[k]:.3f}")
+        text = f"{capacity[k]:.3f}"
+        if not result.capacity_of_term(k).can_be_told:
+            text = CANNOT_BE_TOLD
+        lines.append(f"    {label:<{width}}  {text}")
     if result.recorded_law is not None:
         title += ", R² of each itself"
         for position, k in enumerate(strongest):
-            lines[position] += f"  {result.recorded_law.plain[k]:.3f}"
+            plain = Capacity(result.recorded_law.plain[k], result.recorded_law.plain_error[k])
+            lines[position] += f"  {plain:.3f}" if plain.can_be_told else f"  {CANNOT_BE_TOLD}"
     if result.standard_error is not None:
         title += " (95 % interval)"
         with warnings.catch_warnings():

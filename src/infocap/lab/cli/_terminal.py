@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
+from ..._formatting import one_line
 from ..._validation import did_you_mean
-from ...errors import Check, DataWarning, printable
+from ...errors import Check, DataWarning, ParameterError, printable
 from ...recording import Recording
 from ..files import read
 
@@ -236,7 +238,12 @@ class NamedInputFiles(InputFiles):
         default=0,
         help="With --rows-per-step: rows before the first step, such as a trigger delay.",
     )
-
+    mask: str | None = option(
+        "--mask",
+        metavar="FILE",
+        help="With --rows-per-step: the factors by which inputs were multiplied within each step, "
+        "one line for each row of a step (.csv, .txt or .npy).",
+    )
     channels: str | None = option(
         "--channels",
         metavar="COLUMN",
@@ -256,4 +263,18 @@ class NamedInputFiles(InputFiles):
     def reading(self) -> dict[str, Any]:
         """The names, axes and steps that the options give."""
         names = ("u", "x", "axes", "channels", "sheet", "missing", "rows_per_step", "offset")
-        return {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in names}
+        return options | {"mask": None if self.mask is None else _read_mask(Path(self.mask))}
+
+
+def _read_mask(path: Path) -> Any:
+    """Return the factors in a file, one line for each row of a step."""
+    try:
+        if path.suffix == ".npy":
+            return np.load(path)
+        return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None)
+    except (OSError, ValueError) as problem:
+        raise ParameterError(
+            f"--mask {path} is no table of numbers ({one_line(problem)}); write one line with the "
+            "factor for each row of a step."
+        ) from None

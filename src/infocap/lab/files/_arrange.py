@@ -109,13 +109,10 @@ def _first_of_each_step(folded: FoldedTrace, name: str, values: Any) -> Any:
 
 
 def as_table(path: Path, name: str, values: ArrayLike, is_trace: bool = False) -> ArrayLike:
-    """Require two dimensions, (samples, columns); inputs in one dimension are a single input.
-
-    Inputs and readouts of a trace may have one dimension.
-    """
+    """Require two dimensions, (samples, columns); values in one dimension are a single column."""
     if is_trace:
         values = as_columns(values, name)
-    elif name == "u" and len(values.shape) == 1:
+    elif len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if 0 in values.shape:
         raise DataError(f"{name} in {path} is empty: its shape is {values.shape}.")

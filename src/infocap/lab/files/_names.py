@@ -189,9 +189,12 @@ def _find_word(names: Sequence[str], word: str) -> list[int]:
     """Find a name as written, with dots for slashes, as a pattern, or without its unit."""
     dotted = word.replace("/", ".")
     lower = word.lower()
+    # Brackets mostly are those of units, as in '*_V[V]'; else of characters, as in 'u[12]'.
+    with_units = word.replace("[", "[[]")
     rules = (
         lambda name: name == word,
         lambda name: name.replace("/", ".") == dotted,
+        lambda name: fnmatchcase(name, with_units),
         lambda name: fnmatchcase(name, word),
         lambda name: lower in (name.lower(), plain_name(name)),
     )

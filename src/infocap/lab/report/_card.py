@@ -18,7 +18,8 @@ from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
-from ...result import READABLE_SUFFIXES, CapacityResult, is_result, load_result
+from ...result import CANNOT_BE_TOLD, READABLE_SUFFIXES, CapacityResult, is_result, load_result
+from ...typing import Floats
 from . import _figures, _tables
 from ._html import Markup, element, fill_template, fixed, join, table_row, with_error
 from ._page import (
@@ -60,6 +61,12 @@ MAX_TITLE_LENGTH = 58
 MAX_DESCRIPTION_LENGTH = 125
 CERTAINTY_LINE_LENGTH = 112
 FACTS_LINE_LENGTH = 160
+# Where the claim and the explanation of a picture stand, in pixels from the top, and how many lines
+# of the explanation have room above the bar.
+HEIGHT_OF_CLAIM = 126
+HEIGHT_OF_EXPLANATION = 131
+LINE_HEIGHT_OF_EXPLANATION = 17
+N_LINES_ABOVE_BAR = 3
 # Height in pixels of both drawings of a picture.
 PICTURE_DRAWING_HEIGHT = 290
 
@@ -165,16 +172,19 @@ def _write_picture(
     notes = [f"{name}: {facts[name]}" for name in shown_facts if name in facts]
     notes.append(f"warnings: {len(result.warnings) or 'none'} · infocap {__version__}")
     description = shorten(device.get(DESCRIPTION, ""), MAX_DESCRIPTION_LENGTH, placeholder=" …")
+    explanation = wrap(words.explanation, CERTAINTY_LINE_LENGTH)
+    # Lines that do not fit above the bar move the claim up.
+    raised = LINE_HEIGHT_OF_EXPLANATION * max(len(explanation) - N_LINES_ABOVE_BAR, 0)
     picture = fill_template(
         "card.svg",
+        height_of_claim=HEIGHT_OF_CLAIM - raised,
+        height_of_explanation=HEIGHT_OF_EXPLANATION - raised,
         title=shorten(device["name"], MAX_TITLE_LENGTH, placeholder=" …"),
         what=description,
         version=__version__,
         claim=_picture_claim(result, words.total),
-        explanation=_text_lines(
-            wrap(words.explanation, CERTAINTY_LINE_LENGTH), x=236, line_height=17
-        ),
-        bar=_figures.stacked_bar(parts, result.maximum, ""),
+        explanation=_text_lines(explanation, x=236, line_height=LINE_HEIGHT_OF_EXPLANATION),
+        bar=_figures.stacked_bar(parts, result.maximum, "") if result.total_can_be_told else "",
         shares=_text_lines(legend, x=236, line_height=19),
         left=_picture_drawing(partial(capacity_bars, total=False), result),
         right=_second_drawing(result),
@@ -206,7 +216,11 @@ def _second_drawing(result: CapacityResult) -> Markup:
     order = np.argsort(-result.capacity, kind="stable")
     strongest = [k for k in order if result.basis.degrees[k] > 0][:N_LISTED_FUNCTIONS]
     lines = ["the strongest functions:"]
-    lines += [f"{result.capacity[k]:.3f}   {result.basis.label(k)}" for k in strongest]
+    for k in strongest:
+        number = f"{result.capacity[k]:.3f}"
+        if not result.capacity_of_term(k).can_be_told:
+            number = CANNOT_BE_TOLD
+        lines.append(f"{number}   {result.basis.label(k)}")
     return element("text", _text_lines(lines, x=40, line_height=23), font_size=14)
 
 
@@ -328,10 +342,13 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
     basis = result.basis
     bar = _figures.stacked_bar(_parts_by_degree(result), result.maximum, "Capacity by degree")
     width = f"{100 * result.maximum / largest_maximum:.1f}%"
-    sums = result.sums_by_degree()
+    sums = _known_sums_by_degree(result)
+    sorted_by = result.total if result.total_can_be_told else 0.0
     mean_degree = float(np.arange(len(sums)) @ sums) / max(float(sums.sum()), 1e-9)
     error = result.total_standard_error
-    if result.unreliable:
+    if not result.total_can_be_told:
+        total = _figures.UNKNOWN
+    elif result.unreliable:
         total = f"≈{rounded(result.total, error)}"
     else:
         total = with_error(result.total, error)
@@ -342,22 +359,36 @@ def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -
     return table_row(
         join([name, element("small", device.get(DESCRIPTION, ""))]),
         element("svg", bar, width=width, height=18),
-        element("data", total, value=f"{result.total:.9g}"),
+        element("data", total, value=f"{sorted_by:.9g}"),
         maximum,
         "–" if limit is None else fixed(limit),
         fixed(mean_degree),
-        fixed(float(result.memory_capacity)) if basis.memory else "–",
+        _memory_in_short(result),
         basis.n_inputs,
         len(result.warnings) or "none",
         device.get(COST, "–"),
     )
 
 
+def _memory_in_short(result: CapacityResult) -> str:
+    """Return the memory capacity, or a dash for a device without memory."""
+    if not result.basis.memory:
+        return "–"
+    capacity = result.memory_capacity
+    return fixed(float(capacity)) if capacity.can_be_told else _figures.UNKNOWN
+
+
+def _known_sums_by_degree(result: CapacityResult) -> Floats:
+    """Return the capacity of each degree, 0 where it cannot be told."""
+    is_known = [capacity.can_be_told for capacity in result.capacities_by_degree]
+    return np.where(is_known, result.sums_by_degree(), 0.0)
+
+
 def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     """Return the capacity of each degree, and what noise allows in functions outside the basis."""
     highest = len(DEGREE_COLOURS) - 1  # stands for all higher degrees, too
     parts = []
-    sums = result.sums_by_degree()
+    sums = _known_sums_by_degree(result)
     shown = np.bincount(np.minimum(np.arange(len(sums)), highest), sums)
     for degree, capacity in enumerate(shown.tolist()):
         if capacity > 0:
@@ -365,7 +396,7 @@ def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
             meaning = f"of degree {DEGREE_NAMES[degree]}" if degree else "of the constant"
             parts.append(_figures.Part(colour, capacity, fixed(capacity), meaning))
     limit = result.noise_limited_total
-    if limit is not None and limit > result.total:
+    if limit is not None and limit > result.total and result.total_can_be_told:
         outside = limit - result.total
         parts.append(_figures.Part(OUTSIDE_COLOUR, outside, fixed(outside), OUTSIDE_MEANING))
     return parts

@@ -29,7 +29,7 @@ from ...plot import drift as plot_drift
 from ...plot import finding as plot_finding
 from ...plot import growth as plot_growth
 from ...plot import indicator as plot_indicator
-from ...result import CapacityResult, errors_by_degree
+from ...result import CANNOT_BE_TOLD, CapacityResult, errors_by_degree
 from ._html import (
     Markup,
     element,
@@ -68,6 +68,8 @@ RING_SHAPE: Any = {
     "stroke_width": 10,
 }
 MAX_FONT_SIZE_IN_CIRCLE = 46.0
+# What stands in the circle and in short tables for a number that cannot be told.
+UNKNOWN = "?"
 # Colours of the style sheet in light mode by name, and the variable of the style sheet by colour.
 LIGHT_COLOURS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", read_asset("page.css")))
 # Reversed, so that of two variables with one colour the first one counts.
@@ -99,7 +101,10 @@ Marks = Callable[[Axes], Iterable[Markup]]  # elements with tooltips for the axe
 def circle(result: CapacityResult) -> Markup:
     """Return total over maximum in a ring: what was found, and faintly what noise allows."""
     maximum = max(result.maximum, 1)
-    if result.unreliable:
+    if not result.total_can_be_told:
+        total = UNKNOWN
+        colour = "warn-edge"
+    elif result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
         colour = "warn-edge"
     else:
@@ -117,7 +122,8 @@ def circle(result: CapacityResult) -> Markup:
     rings = []
     if result.noise_limited_total is not None:
         rings.append(_ring("outside", result.noise_limited_total / maximum, opacity=0.45))
-    rings.append(_ring(colour, result.total / maximum))
+    if result.total_can_be_told:
+        rings.append(_ring(colour, result.total / maximum))
     n_letters = max(len(total), len(str(maximum)))
     font_size = min(MAX_FONT_SIZE_IN_CIRCLE, 200.0 / n_letters)
     return fill_template(
@@ -195,6 +201,8 @@ def _parts_with_known_noise(result: CapacityResult) -> list[Part]:
 
 def _size_text(result: CapacityResult, size: float, error: float | None) -> str:
     """Return a part of the maximum with its error, rounded where the total is unreliable."""
+    if error is not None and error > result.rank:
+        return CANNOT_BE_TOLD
     if result.unreliable:
         return with_minus(f"about {rounded(size, error)}")
     if error is None:
@@ -205,9 +213,10 @@ def _size_text(result: CapacityResult, size: float, error: float | None) -> str:
 def budget(result: CapacityResult) -> Markup:
     """Return a bar as long as the maximum capacity, with a list of its parts.
 
-    There is none for components, because the maximum of all channels is not known.
+    There is none for components, because the maximum of all channels is not known, nor where the
+    total cannot be told.
     """
-    if result.components is not None:
+    if result.components is not None or not result.total_can_be_told:
         return Markup("")
     parts = parts_of_maximum(result)
     descriptions = [f"{part.size_text} {part.meaning}" for part in parts]

@@ -227,7 +227,7 @@ class TotalInWords(NamedTuple):
 def total_in_words(result: CapacityResult) -> TotalInWords:
     """Return the total of a result in words."""
     error = result.total_standard_error
-    if result.unreliable:
+    if result.qualified_total:
         total = result.qualified_total
         certainty = "No interval is given: the warnings below say why it would not hold. "
     elif error is None:

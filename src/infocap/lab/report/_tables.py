@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._formatting import join_names, name_and_unit
+from ...basis import RecordedFamily
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind
-from ...result import CapacityResult, errors_by_degree
+from ...result import CANNOT_BE_TOLD, CapacityResult, errors_by_degree
 from ._html import (
     Markup,
     describe_basis,
@@ -52,11 +53,14 @@ def by_degree(result: CapacityResult) -> Markup:
     n_nonzero = np.bincount(degrees, result.capacity > 0, minlength=len(table)).astype(int)
 
     rows = []
-    for degree in np.flatnonzero(n_functions):
+    n_told_apart = np.bincount(degrees, result.told_apart, len(table))
+    for degree in np.flatnonzero(n_told_apart):
         capacities = table.loc[degree]
         total = float(capacities.sum())
         error = 0.0 if errors is None else float(errors[degree])
-        if total == 0 or error < MIN_ERROR_IN_TABLE:
+        if error > result.rank:
+            total_text = CANNOT_BE_TOLD
+        elif total == 0 or error < MIN_ERROR_IN_TABLE:
             total_text = fixed(total)
         else:
             total_text = with_error(total, error)
@@ -64,7 +68,7 @@ def by_degree(result: CapacityResult) -> Markup:
         cells = [fixed(float(capacities[kind])) for kind in kinds]
         rows.append(table_row(degree or "constant", counts, *cells, total_text))
 
-    sum_of_capacities = float(result.sums_by_degree().sum())
+    sum_of_capacities = float(table.to_numpy().sum())
     counts = f"{n_nonzero.sum()} of {len(result.basis)}"
     cells = [fixed(float(table[kind].sum())) for kind in kinds]
     footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
@@ -109,7 +113,10 @@ def _function_row(result: CapacityResult, k: int) -> Markup:
     width = f"{100 * min(capacity, 1.0):.1f}%"
     rectangle = element("rect", width=width, height="100%")
     bar = element("svg", rectangle, class_="share", aria_hidden="true")
-    cells: list[object] = ["constant" if label == "1" else label, with_error(capacity, error), bar]
+    capacity_text = with_error(capacity, error)
+    if not result.capacity_of_term(k).can_be_told:
+        capacity_text = CANNOT_BE_TOLD
+    cells: list[object] = ["constant" if label == "1" else label, capacity_text, bar]
     if result.p_value is not None:
         p_value = float(result.p_value[k])
         if p_value < MIN_WRITTEN_P_VALUE:
@@ -155,6 +162,8 @@ def _describe_inputs(result: CapacityResult) -> str:
         low, high = (with_minus(f"{end:g}") for end in family.domain)
         _, unit = name_and_unit(family.variable)
         description = f"{family.distribution}, domain {low} to {high} {unit}".strip()
+        if isinstance(family, RecordedFamily):  # Its domain only scales the polynomials.
+            description = family.distribution
         names_by_distribution.setdefault(description, []).append(name)
     return "; ".join(
         f"{join_names(names)}: {description}"
