@@ -271,6 +271,7 @@ class FibreSystem:
         )
 
     @classmethod
+    @checks_arguments
     def authors_program(cls, **settings: Any) -> "FibreSystem":
         """Return the system as the authors' program simulates it.
 

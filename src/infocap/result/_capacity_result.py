@@ -435,6 +435,7 @@ class CapacityResult:
         degrees = self.basis.degrees
         return [sum_over(self, degrees == degree) for degree in range(self.basis.max_degree + 1)]
 
+    @checks_arguments
     def capacity_of_term(self, term: int) -> Capacity:
         """Return the capacity that is shown for a function of the basis, with `standard_error`.
 
@@ -740,6 +741,7 @@ class CapacityResult:
         matrix[longer_delays, shorter_delays] = self.capacity[pairs]
         return matrix
 
+    @checks_arguments
     def capacity_of(self, target: Target) -> Capacity:
         """Return the capacity for any function of the inputs.
 
