@@ -155,8 +155,7 @@ class Family:
         if not _is_interval(domain):
             raise ParameterError(
                 f"`domain={shown(domain)}` is not an interval; give low < high, both finite. "
-                "Different "
-                "intervals for different inputs: product_basis([legendre().on((0, 1)), "
+                "Different intervals for different inputs: product_basis([legendre().on((0, 1)), "
                 "legendre().on((0, 2))], ...)."
             )
         low, high = domain

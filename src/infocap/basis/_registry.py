@@ -123,8 +123,7 @@ def restore(
         function = name if name in BUILT_IN else "jacobi"
         raise ParameterError(
             f"`family={shown(name)}` needs other parameters than {parameters}: {error}; pass a "
-            "family "
-            f"such as infocap.basis.{function}(...)."
+            f"family such as infocap.basis.{function}(...)."
         ) from None
     if family.name == name and name not in BUILT_IN:
         _mark_restorable(family)

@@ -84,8 +84,7 @@ def number_of_components(n_components: int | str, n_samples: int) -> int:
     if isinstance(n_components, str | bool):
         raise ParameterError(
             f"`n_components={shown(n_components)}` must be a whole number, or 'auto' for one "
-            "component "
-            f"for each {SAMPLES_PER_COMPONENT} samples."
+            f"component for each {SAMPLES_PER_COMPONENT} samples."
         )
     return require_whole_number("n_components", n_components, 1)
 

@@ -118,8 +118,7 @@ def parse_memory_limit(memory_limit: Any) -> int:
     if n_bytes < MIN_MEMORY_LIMIT:
         raise ParameterError(
             f"`memory_limit={shown(memory_limit)}` is less than 1 MB, too little for anything; "
-            "give "
-            "more."
+            "give more."
         )
     return n_bytes
 

@@ -520,8 +520,7 @@ def find_method(method: str | Estimator, options: dict[str, Any], law: str = "de
         if method not in (DEFAULT_METHOD, RECORDED_LAW):
             raise ParameterError(
                 f"`method={shown(method)}` is for the declared law of the inputs, and "
-                "law='recorded' "
-                "has a method of its own; leave out one of them."
+                "law='recorded' has a method of its own; leave out one of them."
             )
         method = RECORDED_LAW
     if isinstance(method, str):

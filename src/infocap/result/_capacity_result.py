@@ -741,7 +741,6 @@ class CapacityResult:
         matrix[longer_delays, shorter_delays] = self.capacity[pairs]
         return matrix
 
-    @checks_arguments
     def capacity_of(self, target: Target) -> Capacity:
         """Return the capacity for any function of the inputs.
 

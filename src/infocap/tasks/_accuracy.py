@@ -224,10 +224,9 @@ def _refuse_wrong_kinds(task: Any, readout: Any) -> None:
     is_name = isinstance(readout, str) and readout == LEAST_SQUARES
     if not is_name and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
-            f"`readout={shown(readout)}` is neither 'least-squares' nor a classifier or "
-            "regressor with "
-            "fit and predict; give one of scikit-learn's, such as make_pipeline(StandardScaler(), "
-            "RidgeClassifier())."
+            f"`readout={shown(readout)}` is neither 'least-squares' nor a classifier or regressor "
+            "with fit and predict; give one of scikit-learn's, such as "
+            "make_pipeline(StandardScaler(), RidgeClassifier())."
         )
 
 
