@@ -110,7 +110,7 @@ def _coarse_inputs(excerpt: Excerpt, inputs: Iterable[int]) -> dict[int, Floats]
     if excerpt.n < MIN_ROWS_PER_VALUE * MAX_VALUES_OF_COARSE_INPUT:
         return {}
     values = {k: np.unique(excerpt.u[excerpt.some, k]) for k in inputs}
-    return {k: v for k, v in values.items() if len(v) <= MAX_VALUES_OF_COARSE_INPUT}
+    return {k: v for k, v in values.items() if 1 < len(v) <= MAX_VALUES_OF_COARSE_INPUT}
 
 
 def _check_of_digits(coarse: dict[int, Floats]) -> Check:

@@ -575,6 +575,8 @@ def _lasting_offset(excerpt: Excerpt, residuals: Residuals) -> Iterator[Check]:
     if excerpt.of_sequence:
         if _may_hold_earlier_inputs(excerpt, residuals, lasting, lags):
             return
+        if _changes_slowly(lasting.series[:, 0], lags[0]) and _may_be_slow_state(residuals):
+            return  # The test of drift tells of it, and that the device may have slow states.
         is_little = bool(_lasting_variance(residuals, lags).max() < MIN_MOVED_VARIANCE)
         if _is_slow_noise(lasting.series[:, 0], lags[0]):
             yield _slow_noise_note(memory, capacity, p_value)
@@ -632,11 +634,10 @@ def _is_slow_noise(series: Floats, n_rows: int) -> bool:
     """
     if _kurtosis(np.diff(series)) > MAX_KURTOSIS_OF_STEPS:
         return False
-    smooth = np.convolve(series, np.ones(n_rows) / n_rows, "valid").astype(float)
+    smooth = _smoothed(series, n_rows)
     autocorrelation = _autocorrelation(smooth)
-    is_small = np.flatnonzero(autocorrelation < END_OF_CORRELATION)
-    n_correlated = int(is_small[0]) if len(is_small) else len(autocorrelation)
-    n_independent = len(smooth) / (1 + 2 * float(autocorrelation[1:n_correlated].sum()))
+    n_correlated = _rows_until_forgotten(autocorrelation)
+    n_independent = _number_of_independent_rows(autocorrelation, n_correlated)
 
     by_chance = -MAX_DEVIATIONS_OF_NOISE / np.sqrt(n_independent)
     lowest = autocorrelation[: 4 * n_correlated].min()
@@ -645,6 +646,29 @@ def _is_slow_noise(series: Floats, n_rows: int) -> bool:
     standard_error = np.sqrt(24 / n_independent)  # of the kurtosis of normal numbers
     is_normal = abs(_kurtosis(smooth) - 3) < MAX_DEVIATIONS_OF_NOISE * standard_error
     return bool(is_normal and not oscillates)
+
+
+def _changes_slowly(series: Floats, n_rows: int) -> bool:
+    """Return whether a series, smoothed over so many rows, changes so slowly that it is drift."""
+    autocorrelation = _autocorrelation(_smoothed(series, n_rows))
+    n_correlated = _rows_until_forgotten(autocorrelation)
+    return _number_of_independent_rows(autocorrelation, n_correlated) < 2 * BANDS[-1]
+
+
+def _smoothed(series: Floats, n_rows: int) -> Floats:
+    """Return the means of so many consecutive rows."""
+    return np.convolve(series, np.ones(n_rows) / n_rows, "valid").astype(float)
+
+
+def _rows_until_forgotten(autocorrelation: Floats) -> int:
+    """Return the first lag at which the autocorrelation is small."""
+    is_small = np.flatnonzero(autocorrelation < END_OF_CORRELATION)
+    return int(is_small[0]) if len(is_small) else len(autocorrelation)
+
+
+def _number_of_independent_rows(autocorrelation: Floats, n_correlated: int) -> float:
+    """Return how many independent rows tell as much as all, from their first half of lags."""
+    return 2 * len(autocorrelation) / (1 + 2 * float(autocorrelation[1:n_correlated].sum()))
 
 
 def _autocorrelation(series: Floats) -> Floats:
