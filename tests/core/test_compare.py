@@ -314,7 +314,7 @@ def test_without_error_bars_there_is_a_difference_but_no_interval():
         (1, None, "two results or more; got 1"),
         (2, ["a"], "must be 2 different names"),
         (2, ["a", "a"], "must be 2 different names"),
-        (2, "ab", "must be 2 different names"),
+        (2, "ab", "must be a list of texts"),
     ],
 )
 def test_wrong_numbers_of_results_and_names_are_refused(n_results, names, message):
@@ -324,7 +324,9 @@ def test_wrong_numbers_of_results_and_names_are_refused(n_results, names, messag
 
 def test_a_file_is_no_result():
     result, _ = pair(0)
-    with pytest.raises(ParameterError, match=r"'a\.nc' is not a CapacityResult; load_result"):
+    with pytest.raises(
+        ParameterError, match=r"'a\.nc'` must be a CapacityResult from .*load_result"
+    ):
         infocap.compare("a.nc", result)
 
 

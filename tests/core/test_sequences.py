@@ -925,7 +925,7 @@ def test_high_degrees_of_several_delays_are_listed_at_once():
 
 UNCLEAR = {
     "seed": (lambda u, x, basis: infocap.draw(basis, 8, seed=-1), "seed=-1.*whole number"),
-    "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3.*callable"),
+    "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3` must be a function"),
     "weighted draw": (
         lambda u, x, basis: infocap.draw_weighted(basis, 64),
         "cannot be drawn with weights",

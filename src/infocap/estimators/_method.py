@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from .._validation import require_numbers
 from ..result import RecordedLaw
 from ..typing import Floats
 
@@ -130,4 +129,4 @@ class Method:
         answer = self.function(evidence, **options)
         if isinstance(answer, Estimate):
             return answer
-        return Estimate(np.asarray(answer, dtype=float))
+        return Estimate(require_numbers("method(evidence)", answer, finite=False))

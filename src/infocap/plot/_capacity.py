@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
 from .._formatting import name_and_unit, positive_or_bound
+from .._validation import checks_arguments
 from ..errors import ParameterError
 from ..result import CapacityResult, untold_degrees
 from ..typing import Floats
@@ -78,6 +79,7 @@ MIN_AXIS_END = 1e-3
 MIN_SHARE_ABOVE_BARS = 0.04
 
 
+@checks_arguments
 def capacity_matrix(
     result: CapacityResult, ax: Axes | None = None, *, colourbar: bool = True, total: bool = True
 ) -> Axes:
@@ -215,6 +217,7 @@ def index_names(result: CapacityResult) -> list[str]:
     return labels
 
 
+@checks_arguments
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
     """Draw capacity by total degree, stacked by number of variables, with the sum above each bar.
 

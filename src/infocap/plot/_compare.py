@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .._formatting import digits_of_column, with_error
+from .._validation import checks_arguments
 from ..result import untold_degrees
 from ..workflow import Comparison
 from ..workflow import compare as compare_results
@@ -41,6 +42,7 @@ BAR_SHARE = 0.92
 THIN_ERROR_BARS: Any = {"fmt": "none", "ecolor": "black", "elinewidth": 0.7, "capsize": 1.5}
 
 
+@checks_arguments
 def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw capacity by total degree in groups of bars ± one standard error, with totals.
 

@@ -9,11 +9,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_whole_number, shown
 from ..basis import FUNCTION, INPUT
 from ..errors import ParameterError
 from ..result import CapacityResult, known_sums_by_degree
 from ..typing import Floats
+from ..workflow import Sweep
 from ._style import (
     COLOURS,
     COMPARISON_COLOUR,
@@ -38,6 +39,7 @@ MIN_SCALE_END = 0.02
 MAX_LETTERS_OF_NAMES = 30
 
 
+@checks_arguments
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
     """Draw the capacity of one delayed input by its delay, with bands of one standard error.
 
@@ -148,6 +150,7 @@ def _draw_band(ax: Axes, values: pd.Series, errors: pd.Series, colour: str) -> N
     ax.fill_between(values.index, low, high, color=colour, alpha=0.25, linewidth=0)
 
 
+@checks_arguments
 def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     """Draw capacity stacked by degree, one bar per result, and the rank as a line.
 
@@ -215,13 +218,27 @@ def _named_results(results: Any) -> tuple[list[str], list[CapacityResult]]:
     if isinstance(results, CapacityResult):
         results = [results]
     if isinstance(results, Mapping):
-        return [str(name) for name in results], list(results.values())
-    if hasattr(results, "settings"):  # a sweep, which yields pairs of settings and result
+        names = [str(name) for name in results]
+        return names, _checked_results(list(results.values()))
+    if isinstance(results, Sweep):  # which yields pairs of settings and result
         pairs = list(results)
         names = [", ".join(map(str, settings.values())) for settings, _ in pairs]
         return names, [result for _, result in pairs]
-    result_list = list(results)
+    result_list = _checked_results(results)
     return [str(number) for number in range(1, len(result_list) + 1)], result_list
+
+
+def _checked_results(results: Any) -> list[CapacityResult]:
+    """Return a list of results; refuse what is no list of them, or empty."""
+    is_list = isinstance(results, list | tuple)
+    if not is_list or not all(isinstance(result, CapacityResult) for result in results):
+        raise ParameterError(
+            f"`results={shown(results)}` must be a result, a list of results, a dictionary of "
+            "results by name, or a sweep."
+        )
+    if not results:
+        raise ParameterError("`results` is empty; give one result or more.")
+    return list(results)
 
 
 def _rank_of_readouts(result: CapacityResult) -> int:
@@ -229,6 +246,7 @@ def _rank_of_readouts(result: CapacityResult) -> int:
     return result.rank - result.has_constant
 
 
+@checks_arguments
 def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
     """Draw capacities of degree 2 by both delays; squares of one delay lie on the diagonal.
 
@@ -264,6 +282,7 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
     return ax
 
 
+@checks_arguments
 def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Draw capacity by the largest delay of a function, stacked by degree.
 

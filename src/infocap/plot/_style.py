@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from .._files import write_whole
-from .._validation import require_one_of, require_positive
+from .._validation import checks_arguments, require_one_of, require_positive
 from ..errors import DataError
 from ..result import CapacityResult
 from ..typing import Floats, Integers
@@ -108,6 +108,7 @@ def package_style() -> Iterator[None]:
 
 
 @contextmanager
+@checks_arguments
 def width(width_mm: float) -> Iterator[None]:
     """Give new figures another width than a journal's column, with letters of the same size.
 
@@ -134,6 +135,7 @@ def width(width_mm: float) -> Iterator[None]:
         _FIGURE_WIDTH_MM.reset(token)
 
 
+@checks_arguments
 def save(ax: Axes, path: str | Path) -> Path:
     """Write the figure of some axes as journals want it.
 

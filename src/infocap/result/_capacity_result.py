@@ -19,7 +19,13 @@ from .._formatting import (
     short,
     with_error,
 )
-from .._validation import require_one_of, require_probability
+from .._validation import (
+    checks_arguments,
+    require_numbers,
+    require_one_of,
+    require_probability,
+    require_whole_numbers,
+)
 from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis, graded_order
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Components
@@ -269,6 +275,7 @@ class CapacityResult:
             return self
         return self.of_functions(np.flatnonzero(self.told_apart))
 
+    @checks_arguments
     def of_functions(self, rows: Integers) -> CapacityResult:
         """Return the result for some of its functions, with their sum as the total.
 
@@ -277,6 +284,7 @@ class CapacityResult:
         rows
             The numbers of the functions. Where these are all of them, it is the result itself.
         """
+        rows = require_whole_numbers("rows", rows, "functions", 0, len(self.basis) - 1)
         if len(rows) == len(self.basis):
             return self
         columns = {name: column[rows] for name, column in per_term(self).items()}
@@ -330,6 +338,7 @@ class CapacityResult:
             return f"{self.largest_total} functions can be told apart"
         return self.readouts_in_words
 
+    @checks_arguments
     def claim(self, total: str) -> str:
         """Return what a total says: "total 3.0 of at most 4 (3 readouts and the constant)".
 
@@ -346,6 +355,7 @@ class CapacityResult:
         n_channels = self.components.n_channels
         return f"the {n_channels} channels hold at least {total} ({self.components.in_words})"
 
+    @checks_arguments
     def short_claim(self, total: str) -> str:
         """Return the same in short: "3.0 of 4", or of components "at least 3.0".
 
@@ -439,6 +449,7 @@ class CapacityResult:
                 in_words[degree] = with_error(float(one), error, one.maximum, digits)
         return in_words
 
+    @checks_arguments
     def interval(self, level: float = 0.95) -> Floats:
         """Return the confidence interval of every capacity, (terms, 2), within [0, 1].
 
@@ -458,6 +469,7 @@ class CapacityResult:
         centre = self.capacity if self.unbiased is None else self.unbiased
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
+    @checks_arguments
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of the total, between 0 and the rank.
 
@@ -487,6 +499,7 @@ class CapacityResult:
         level = require_probability("level", level)
         return ndtri(0.5 + level / 2) * error
 
+    @checks_arguments
     def by_degree(self, errors: bool = False) -> pd.DataFrame:
         """Return capacity by total degree and number of variables ("1", "2", ">2").
 
@@ -572,6 +585,7 @@ class CapacityResult:
         sums: Floats = np.bincount(self.basis.degrees, self._summed_capacity)
         return sums
 
+    @checks_arguments
     def capacity_of_term(self, term: int) -> Capacity:
         """Return the capacity that is shown for a function of the basis, with `standard_error`.
 
@@ -752,6 +766,7 @@ class CapacityResult:
             )
         return Capacity(law.beyond_present, law.beyond_present_error, self.rank, lowest=-self.rank)
 
+    @checks_arguments
     def innovation_label(self, term: int) -> str:
         """Return the name of a function with what it is told apart from.
 
@@ -789,6 +804,7 @@ class CapacityResult:
         is_of_degree = self.basis.degrees[before] == self.basis.degrees[term]
         return before[is_of_degree & self.told_apart[before]]
 
+    @checks_arguments
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
         """Return the memory function: what each function of one delayed input has, by its delay.
 
@@ -826,6 +842,7 @@ class CapacityResult:
         delays = pd.Index(basis.largest_delays[rows], name="delay")
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
+    @checks_arguments
     def by_delay(self, errors: bool = False) -> pd.DataFrame:
         """Return capacity by the largest delay (rows) and the degree (columns) of functions.
 
@@ -865,6 +882,7 @@ class CapacityResult:
         columns = pd.Index(sorted(set(degrees.tolist()) - {0}), name="degree")
         return pd.DataFrame(table[:, columns], index, columns)
 
+    @checks_arguments
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
         """Return the capacities of degree 2 by two delays.
 
@@ -956,6 +974,7 @@ class CapacityResult:
             n_samples=self.n_samples,
         )
 
+    @checks_arguments
     def readout_weights(self, target: str | Target) -> Floats:
         """Return the weights W* = G⁻¹R that bring the readouts closest to a target.
 
@@ -989,6 +1008,7 @@ class CapacityResult:
         coefficients, _ = expand(target, self.basis)
         return self.weights @ coefficients
 
+    @checks_arguments
     def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
         """Return the best output y* = W*ᵀX for a target (paper, section 2.2), (samples,).
 
@@ -1009,7 +1029,7 @@ class CapacityResult:
         True
         """
         constant, *weights = self.readout_weights(target)
-        values = np.asarray(x, dtype=float)
+        values = require_numbers("x", x, finite=False)
         if values.ndim != 2 or values.shape[1] != len(weights):
             raise DataError(
                 f"x has shape {values.shape}; this result needs (samples, {len(weights)}) readouts."
@@ -1040,6 +1060,7 @@ class CapacityResult:
 
         return to_dataset(self)
 
+    @checks_arguments
     def save(self, path: str | Path) -> Path:
         """Write the result to a file, and return its path.
 

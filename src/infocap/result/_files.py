@@ -23,7 +23,7 @@ from .._files import (
     write_whole,
 )
 from .._hdf5 import open_hdf5
-from .._validation import require_one_of
+from .._validation import checks_arguments, require_one_of
 from .._version import __version__
 from ..basis import DelayedBasis, ProductBasis, find_maker
 from ..errors import Check, DataError, ParameterError
@@ -133,6 +133,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     return path
 
 
+@checks_arguments
 def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote, or the numbers that a report or a card carries.
 
@@ -378,6 +379,8 @@ def _analysis(kind: Any, saved: dict[str, Any]) -> Any:
 def is_result(path: str | Path) -> bool:
     """Return whether a file says that it holds a result."""
     path = Path(path)
+    if not path.is_file():
+        return False
     with suppress(OSError, ValueError):  # not there, broken, or of another format
         if path.suffix == ".csv":
             with path.open("rb") as file:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._formatting import exceeds, with_error
+from .._validation import require_function_of
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
@@ -277,6 +278,7 @@ def _values(target: Target, u: Floats) -> Floats:
             f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * "
             "u[:, 0])."
         )
+    require_function_of("target", target, "inputs")
     values = np.asarray(target(u))
     if values.shape != (len(u),) or values.dtype.kind not in "fiub":
         raise DataError(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, ParameterError
+from .._validation import require_function_of
+from ..errors import DataError
 from ..typing import Floats, System
 
 
@@ -23,9 +24,9 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     array([[1.],
            [4.]])
     """
-    if not callable(system):
-        raise ParameterError(f"`system={system!r}` must be a callable from inputs to readouts.")
     takes_seed = seed is not None and "seed" in parameter_names(system)
+    keywords = {"seed": seed} if takes_seed else {}
+    require_function_of("system", system, "inputs that returns readouts", **keywords)
     x = system(u, seed=seed) if takes_seed else system(u)
     shape = getattr(x, "shape", None)
     if shape is None or tuple(shape)[:1] != (len(u),):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._formatting import counted, join_names, percent, with_error
-from .._validation import answers_unknown_parameters, require_probability
+from .._validation import checks_arguments, require_probability
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import SMALLEST_DIVISOR, jackknife_error_of_groups
@@ -125,7 +125,7 @@ class ChannelRanking:
         return lines
 
 
-@answers_unknown_parameters
+@checks_arguments
 def rank_channels(
     u: ArrayLike | Recording,
     x: ArrayLike | None = None,

@@ -21,7 +21,7 @@ from .._formatting import (
     rounded,
     with_error,
 )
-from .._validation import answers_unknown_parameters, require_boolean
+from .._validation import checks_arguments, require_boolean, shown
 from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels import benjamini_hochberg, jackknife_error_of_groups
@@ -422,7 +422,7 @@ def _paired_error(without: Floats, without_of_other: Floats, errors: tuple[float
     return float(np.sqrt(variance))
 
 
-@answers_unknown_parameters
+@checks_arguments
 def compare(
     *results: CapacityResult | Sequence[CapacityResult],
     names: Sequence[str] | None = None,
@@ -520,7 +520,7 @@ def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...
     device_names = tuple(map(str, names))
     if isinstance(names, str) or len(names) != n_results or len(set(device_names)) < n_results:
         raise ParameterError(
-            f"`names={names!r}` must be {n_results} different names, one per result."
+            f"`names={shown(names)}` must be {n_results} different names, one per result."
         )
     return device_names
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import answers_unknown_parameters, require_boolean, require_type
+from .._validation import checks_arguments, require_boolean, require_type
 from ..basis import DiscreteFamily, ProductBasis
 from ..designs import WEIGHTED_SHARE, draw, draw_weighted
 from ..errors import ParameterError
@@ -21,7 +21,7 @@ from ._from_recording import estimate_recording
 from ._provenance import with_provenance
 
 
-@answers_unknown_parameters
+@checks_arguments
 def estimate(
     u: ArrayLike | Recording,
     x: ArrayLike | None = None,
@@ -168,7 +168,7 @@ def estimate(
     return estimate_arrays(u, x, basis, options)
 
 
-@answers_unknown_parameters
+@checks_arguments
 def probe(
     system: System,
     basis: ProductBasis,

@@ -13,10 +13,11 @@ import scipy
 from .._arrays import array_namespace, to_library_of, to_numpy
 from .._formatting import ONE_SIDED_95, with_error
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_one_of,
     require_probability,
     require_whole_number,
+    shown,
 )
 from ..basis import (
     DelayedBasis,
@@ -46,7 +47,7 @@ from ..kernels import (
 )
 from ..result import CapacityResult
 from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import ArrayLike, Floats, Integers, Limits
 from ._estimate import estimate
 from ._explore_recorded import MAX_FUNCTIONS, MIN_ROWS_PER_FUNCTION, search_windows
 
@@ -151,13 +152,13 @@ class Exploration:
         return lines
 
 
-@answers_unknown_parameters
+@checks_arguments
 def explore(
     u: ArrayLike,
     x: ArrayLike,
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     *,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     washout: int | None = None,
     max_degree: int = 6,
     most_tested: int = 30_000,
@@ -254,7 +255,9 @@ def explore(
             u, x, families, options, max_degree=max_degree, most_tested=most_tested
         )
     if input_noise is not None:
-        raise ParameterError(f"`input_noise={input_noise!r}` is for law='recorded'; leave it out.")
+        raise ParameterError(
+            f"`input_noise={shown(input_noise)}` is for law='recorded'; leave it out."
+        )
     return _explore_declared(
         u,
         x,
@@ -270,13 +273,13 @@ def explore(
 
 def _families_of_runs(
     runs: list[tuple[ArrayLike, ArrayLike]],
-    family: str | Family | Sequence[str | Family],
-    domain: tuple[float, float] | None,
+    family: str | Family | dict[str, Any] | Sequence[Any],
+    domain: Limits | None,
 ) -> Sequence[Family]:
     """Return the distribution of each input; a single one is that of all columns of u."""
     first_shape = np.shape(runs[0][0])
     n_inputs = first_shape[1] if len(first_shape) > 1 else 1
-    is_one_family = isinstance(family, str | Family)
+    is_one_family = isinstance(family, str | Family | dict)
     return find_families(family, n_inputs if is_one_family else None, domain)
 
 

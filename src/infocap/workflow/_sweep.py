@@ -17,7 +17,7 @@ import numpy as np
 from .._arrays import axis_values
 from .._processes import HelperError, Helpers, helpers_for
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_boolean,
     require_type,
     require_whole_number,
@@ -114,6 +114,7 @@ class Sweep:
         """Total capacities, with one dimension for each parameter."""
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
+    @checks_arguments
     def at(self, **point: Any) -> CapacityResult:
         """Return the result at one point: ``sweep.at(power_dbm=4.5, length_m=40)``.
 
@@ -250,7 +251,7 @@ def load_sweep(folder: str | Path) -> Sweep:
     return Sweep(grid, tuple(load_result(file) for file in files))
 
 
-@answers_unknown_parameters
+@checks_arguments
 def sweep(
     make_system: Callable[..., System],
     settings: Mapping[str, Iterable[Any]],

@@ -199,6 +199,7 @@ def estimate(
     """
     output.check()
     recording = files.read(in_memory=method_options.in_memory)
+    output.check_data(recording)
     chosen = basis_for(recording, basis_options)
     cost = _cost_of(recording, chosen.basis, method_options)
     if not output.quiet:
@@ -252,6 +253,7 @@ def explore(
     """
     output.check()
     recording = files.read()
+    output.check_data(recording)
     # Only the families of this basis are used; the search finds the delays.
     chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
     if law != "recorded":

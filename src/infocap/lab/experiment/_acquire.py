@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ..._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_number,
     require_one_of,
     require_positive,
@@ -44,7 +44,7 @@ MAX_FIRST_ROWS = 5
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-@answers_unknown_parameters
+@checks_arguments
 def acquire(
     plan: Plan,
     instrument: Instrument | Callable[..., Instrument],
@@ -139,6 +139,7 @@ def acquire(
     return replace(recording, metadata=recording.metadata | {"stopped": reason})
 
 
+@checks_arguments
 def extend(path: str | Path, n_samples: int) -> Plan:
     """Let a store plan more samples, and return the longer plan, for `acquire`.
 

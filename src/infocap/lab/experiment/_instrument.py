@@ -11,7 +11,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..._formatting import one_line
-from ..._validation import Checked, Count, Finite, NotNegative
+from ..._validation import (
+    Checked,
+    Count,
+    Finite,
+    NotNegative,
+    checks_arguments,
+    require_numbers,
+    shown,
+)
 from ...errors import ParameterError
 from ...photonics import FibreSystem
 from ...systems import EchoState, measure
@@ -138,6 +146,7 @@ class SimulatedBench(Checked):
             )
         self.system = self.make_system(**setting)
 
+    @checks_arguments
     def measure(self, u: Floats, seed: Any = None) -> Floats:
         """Return the readouts at one vector of inputs, or at every step of a sequence of them.
 
@@ -153,10 +162,11 @@ class SimulatedBench(Checked):
             raise OSError("the simulated instrument did not answer")
         self._count += 1
         gain = 1 + self.drift * self._count / MEASUREMENTS_PER_DRIFT
-        u = np.asarray(u, dtype=float)
+        u = require_numbers("u", u)
         readouts = gain * np.asarray(measure(self.system, np.atleast_2d(u), seed))
         return readouts if u.ndim == 2 else readouts[0]
 
+    @checks_arguments
     def measure_many(self, u: Floats, seed: Sequence[Any]) -> list[Floats]:
         """Return the readouts at several vectors of inputs, or of several sequences.
 
@@ -167,6 +177,10 @@ class SimulatedBench(Checked):
         seed
             Of the simulated noise, one for each row.
         """
+        if np.ndim(u) < 2 or len(u) != len(seed):
+            raise ParameterError(
+                f"`u={shown(u)}` and {len(seed)} seeds; give as many rows of inputs as seeds."
+            )
         return [self.measure(row, row_seed) for row, row_seed in zip(u, seed, strict=True)]
 
 

@@ -13,7 +13,15 @@ from typing import Any, Self
 import numpy as np
 
 from ..._formatting import counted, html_for_notebook
-from ..._validation import require_boolean, require_number, require_one_of, require_whole_number
+from ..._kinds import is_sequence
+from ..._validation import (
+    checks_arguments,
+    require_boolean,
+    require_number,
+    require_one_of,
+    require_whole_number,
+    shown,
+)
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
     DESIGNS,
@@ -30,7 +38,7 @@ from ...designs import (
 )
 from ...errors import ParameterError, warn
 from ...recording import to_json
-from ...typing import Floats
+from ...typing import Floats, Limits
 from ...workflow import grid_of, point_in_words, points_of
 from ._measurement import Kind
 from ._plan_file import read_toml, refuse_incomplete, write_csv, write_toml
@@ -153,7 +161,7 @@ class Plan:
     max_degree: int = 8
     n_samples: int = 1024
     seed: int = 1
-    domain: tuple[float, float] | None = None
+    domain: Limits | None = None
     index_set: str = "total"
     max_interactions: int | None = None
     design: str = "sobol"
@@ -322,6 +330,7 @@ class Plan:
 
     # Longer plans.
 
+    @checks_arguments
     def extended(self, n_samples: int) -> Self:
         """Return the same plan with more samples.
 
@@ -356,6 +365,7 @@ class Plan:
         extends = n_first if n_first < n_samples else 0
         return replace(self, n_samples=n_samples, blocks=blocks, runs=runs, extends=extends)
 
+    @checks_arguments
     def is_extension_of(self, other: "Plan") -> bool:
         """Return whether this plan is the other plan with more samples.
 
@@ -409,6 +419,7 @@ class Plan:
         return json.loads(json.dumps(entries))
 
     @classmethod
+    @checks_arguments
     def from_dict(cls, entries: Mapping[str, Any]) -> Self:
         """Return the plan that `to_dict` described; an unknown entry is an error.
 
@@ -427,6 +438,7 @@ class Plan:
         except (TypeError, AttributeError) as problem:
             raise ParameterError(f"an entry of the plan is of the wrong type: {problem}.") from None
 
+    @checks_arguments
     def save(self, path: str | Path) -> Path:
         """Write the plan as TOML, with a comment on each entry, and return the path.
 
@@ -448,6 +460,7 @@ class Plan:
         return path
 
     @classmethod
+    @checks_arguments
     def load(cls, path: str | Path) -> Self:
         """Read a TOML file.
 
@@ -481,6 +494,7 @@ class Plan:
             )
         return plan
 
+    @checks_arguments
     def write_inputs(self, path: str | Path) -> Path:
         """Write the schedule as a table for other programs, and return the path.
 
@@ -508,6 +522,8 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
         )
     if not isinstance(plan.metadata, dict):
         raise ParameterError(f"`metadata={plan.metadata!r}` must be a table of names and values.")
+    if np.ndim(plan.n_inputs):
+        raise ParameterError(f"`n_inputs={shown(plan.n_inputs)}` must be a whole number.")
     entries: dict[str, Any] = {
         "family": _plain_family(plan.family),
         "metadata": json.loads(to_json("metadata", plan.metadata)),
@@ -553,7 +569,7 @@ def _numbers(name: str, values: Any) -> tuple[float, ...] | None:
     """Return a list of finite numbers, or None."""
     if values is None:
         return None
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+    if not is_sequence(values):
         raise ParameterError(f"`{name}={values!r}` must be a list of numbers.")
     return tuple(require_number(name, value) for value in values)
 
@@ -564,7 +580,7 @@ def _points(points: Any) -> tuple[tuple[float, ...], ...] | None:
         return None
     if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
         raise ParameterError(
-            f"`reference_inputs={points!r}` must be a list of inputs, such as [[0.2, 0.7], "
+            f"`reference_inputs={shown(points)}` must be a list of inputs, such as [[0.2, 0.7], "
             "[0.5, 0.1]]."
         )
     checked = [_numbers("reference_inputs", point) for point in points]
@@ -635,7 +651,7 @@ def _sequence_entries(plan: Plan) -> dict[str, Any]:
     delays = plan.max_delay
     if not isinstance(delays, dict) or not all(str(degree).isdecimal() for degree in delays):
         raise ParameterError(
-            f"`max_delay={delays!r}` must be a table of degrees and delays: {{1: 100, 2: 4}}."
+            f"`max_delay={shown(delays)}` must be a table of degrees and delays: {{1: 100, 2: 4}}."
         )
     for name in NOT_FOR_SEQUENCES:
         value = getattr(plan, name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._files import write_whole
+from ..._files import readable_path, write_whole
 from ..._validation import require_one_of
 from ...errors import DataError, ParameterError
 from ...recording import PLAN_COMMENT, input_columns
@@ -65,6 +65,8 @@ def _sweep_lines(sweep: Mapping[str, Any] | None) -> list[str]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the entries of a plan's file, among them the fingerprint if there is one."""
+    if path.exists() and not path.is_file():
+        readable_path(path)  # a folder, a pipe or a device is refused
     try:
         n_bytes = path.stat().st_size
         if n_bytes > MAX_PLAN_BYTES:
@@ -72,6 +74,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
+    except RecursionError:
+        raise DataError(f"{path} is not a plan: its entries are nested too deeply.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DataError(f"{path} is not a plan in TOML: {problem}.") from None
 

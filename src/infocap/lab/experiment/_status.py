@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._files import as_data_error
 from ..._formatting import duration
-from ..._validation import require_one_of, require_positive
+from ..._validation import checks_arguments, require_one_of, require_positive
 from ...errors import Check, DataError, DataWarning, InfocapError
 from ...recording import Recording
 from ...result import CapacityResult
@@ -119,6 +119,7 @@ class Status:
         """The width of the 95 % interval of the total; None without a result."""
         return None if self.result is None else interval_width(self.result)
 
+    @checks_arguments
     def refreshed(self, until: float | None = None, nan_policy: str = "raise") -> "Status":
         """Return how the run stands by now.
 
@@ -132,6 +133,7 @@ class Status:
         return _status_of(self.path, until, nan_policy, self.result)
 
 
+@checks_arguments
 def status(
     path: str | Path,
     *,

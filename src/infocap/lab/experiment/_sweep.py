@@ -15,7 +15,7 @@ from typing import Any
 
 from ..._files import sync
 from ..._formatting import counted, duration
-from ..._validation import answers_unknown_parameters, require_one_of, require_whole_number
+from ..._validation import checks_arguments, require_one_of, require_whole_number
 from ...errors import DataError, ParameterError
 from ...recording import Recording
 from ...systems import is_instrument
@@ -185,7 +185,7 @@ class SweepStatus:
         return _look(self.folder, until, nan_policy, known=known)
 
 
-@answers_unknown_parameters
+@checks_arguments
 def acquire_sweep(
     plan: Plan,
     instrument: Instrument | Callable[..., Instrument],

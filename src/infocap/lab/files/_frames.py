@@ -29,6 +29,7 @@ from ..._files import (
     refuse_too_large,
 )
 from ..._formatting import join_names
+from ..._validation import shown
 from ...errors import Check, DataError, ParameterError
 from ._cells import Column, MissingWords, NumberStyle, read_cells
 from ._names import UNIT, with_unit
@@ -268,7 +269,7 @@ def _sheets_side_by_side(
     for name in names:
         if name not in book:
             held = join_names(list(book), MAX_SHEETS_IN_MESSAGE)
-            raise ParameterError(f"`sheet={name!r}` is not in {path}; its sheets are {held}.")
+            raise ParameterError(f"`sheet={shown(name)}` is not in {path}; its sheets are {held}.")
         sheets.append(sheet_of_grid(path, _cells_as_text(book[name]), missing))
     n_rows = [len(sheet.lines) for sheet in sheets]
     if len(set(n_rows)) > 1:

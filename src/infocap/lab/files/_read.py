@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..._files import ArrayFile, readable_path
-from ..._validation import answers_unknown_parameters, require_boolean
+from ..._validation import checks_arguments, require_boolean
 from ...errors import DataError, ParameterError
 from ...recording import Recording, fold_recording
 from ...samples import TraceSteps
@@ -39,7 +39,7 @@ from ._sheet import Sheet
 STORES = (".db", ".sqlite")
 
 
-@answers_unknown_parameters
+@checks_arguments
 def read(
     path: str | Path | Sequence[str | Path],
     readouts: str | Path | None = None,

@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ..._files import readable_path
 from ..._formatting import CANNOT_BE_TOLD
-from ..._validation import require_one_of
+from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
@@ -76,6 +77,7 @@ N_LINES_ABOVE_BAR = 3
 PICTURE_DRAWING_HEIGHT = 290
 
 
+@checks_arguments
 def card(
     result: CapacityResult,
     path: str | Path,
@@ -233,6 +235,7 @@ def _text_lines(lines: Iterable[str], x: int, line_height: int) -> Markup:
     return join(element("tspan", line, x=x, dy=line_height) for line in lines)
 
 
+@checks_arguments
 def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devices") -> list[str]:
     """Write a page that compares all devices whose cards or results lie in a folder.
 
@@ -268,7 +271,8 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
     folder = Path(folder)
     path = Path(path)
     require_one_of("path suffix", path.suffix, (PAGE_SUFFIX,))
-    devices = [(load_result(file), file) for file in _result_files(folder)]
+    readable_path(folder, folder=True)
+    devices = _each_once([(load_result(file), file) for file in _result_files(folder)])
     if not devices:
         raise DataError(
             f"{folder} holds no card and no result; "
@@ -307,6 +311,19 @@ def _result_files(folder: Path) -> list[Path]:
             if is_result(file):
                 files[file.stem] = file
     return list(files.values())
+
+
+def _each_once(devices: list[tuple[CapacityResult, Path]]) -> list[tuple[CapacityResult, Path]]:
+    """Return devices without those that are there again, as a result, a report and a card may be.
+
+    Of files with the same numbers the card stays, which alone tells the name of the device.
+    """
+    kept: dict[Any, tuple[CapacityResult, Path]] = {}
+    for result, file in devices:
+        numbers = (result.n_samples, result.n_readouts, result.total, result.capacity.tobytes())
+        if numbers not in kept or "name" in _device_facts(result):
+            kept[numbers] = (result, file)
+    return list(kept.values())
 
 
 def _link(name: str, file: Path, gallery_path: Path) -> Markup:

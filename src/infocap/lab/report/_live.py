@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ..._formatting import percent
-from ...errors import InfocapError
+from ..._validation import checks_arguments
+from ...errors import InfocapError, ParameterError
 from ...result import CapacityResult
 from ..experiment import (
     REFRESH_INTERVAL_S,
@@ -23,12 +24,18 @@ from ._page import embedded_numbers, page_body, whole_page
 
 # The loopback address: no other machine can reach the page.
 HOST = "127.0.0.1"
+MAX_PORT = 65_535
 # Seconds after which the server looks again whether it is to end.
 SHUTDOWN_POLL_S = 0.1
+# Seconds for which a connection may say nothing before it is closed.
+REQUEST_TIMEOUT_S = 10.0
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
+    # No other page may show this one in a frame.
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
 }
 # The colour of the page by the kind of the advice; any other kind is a warning.
 TONES = {"complete": "fine", "stop": "fine", "go on": "calm"}
@@ -36,6 +43,7 @@ WARNING_TONE = "warned"
 
 
 @contextmanager
+@checks_arguments
 def live(
     path: str | Path, *, until: float | None = None, nan_policy: str = "raise", port: int = 0
 ) -> Iterator[str]:
@@ -76,12 +84,19 @@ def live(
     # Importing the server takes long, and few users need it.
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+    if not 0 <= port <= MAX_PORT:
+        raise ParameterError(f"`port={port}` must be from 0, any that is free, to {MAX_PORT}.")
     page = _LivePage(path, until, nan_policy)
     token = secrets.token_urlsafe(16)
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = REQUEST_TIMEOUT_S  # of the socket: a slow connection is closed
+
         def do_GET(self) -> None:
-            authorised = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
+            # Another name for this address is that of a page which wants to read this one.
+            is_our_host = self.headers.get("Host") == f"{HOST}:{server.server_port}"
+            knows_token = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
+            authorised = is_our_host and knows_token
             content = page.html().encode() if authorised else b"not found"
             with suppress(ConnectionError):  # The browser may have gone meanwhile.
                 self.send_response(200 if authorised else 404)

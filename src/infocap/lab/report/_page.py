@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._files import write_whole
 from ..._formatting import counted, decimals, short
-from ..._validation import require_one_of
+from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
 from ...errors import DataError, ParameterError
 from ...result import CapacityResult, per_term, saved_attributes, saved_metadata
@@ -42,6 +42,7 @@ BASIC_ATTRIBUTES = (
 )  # fmt: skip
 
 
+@checks_arguments
 def save(result: CapacityResult | Sweep, path: str | Path, title: str | None = None) -> Path:
     """Write the page of a result, or of a sweep, to a file.
 
@@ -80,6 +81,7 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
+@checks_arguments
 def page(result: CapacityResult | Sweep, title: str | None = None) -> str:
     """Return the page of a result as HTML that needs no network, no server and no other file.
 
