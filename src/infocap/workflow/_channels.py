@@ -24,7 +24,7 @@ from ._from_recording import arguments_of, planned_weights
 if TYPE_CHECKING:
     import pandas as pd
 
-# Stretches of rows that are left out in turn for the errors, as in the default method.
+# Groups of rows that are left out in turn for the errors: of a sequence, stretches.
 N_GROUPS = 16
 # The part of a channel that others do not explain is rounding alone if it is below this share of
 # the channel: 32 eps, as where the rank of the readouts is decided.
@@ -294,7 +294,11 @@ def _rank(rows: _Rows, result: CapacityResult, names: tuple[str, ...]) -> Channe
     rows = _standardised(rows)
     whole = _factor(rows.readouts, rows.functions, len(rows.weights))
     groups = []
-    for numbers in np.array_split(np.arange(len(rows.weights)), N_GROUPS):
+    places = np.arange(len(rows.weights))
+    if not result.basis.of_sequences:
+        # Consecutive points of a design are spread evenly, so stretches of them differ too little.
+        places = np.random.default_rng(0).permutation(places)
+    for numbers in np.array_split(places, N_GROUPS):
         groups.append(_factor(rows.readouts[numbers], rows.functions[numbers], len(numbers)))
     order = _best_order(whole)
     bias_of_sums = _bias_of_sums(whole, order, rows.functions)
