@@ -27,14 +27,28 @@ if TYPE_CHECKING:
     from .lab import read
     from .recording import Recording, find_steps, fold_trace
     from .result import CapacityResult, load_result
-    from .workflow import calibrate, compare, convergence, diagnose, estimate, explore, probe, sweep
+    from .workflow import (
+        Sweep,
+        calibrate,
+        cite,
+        compare,
+        convergence,
+        diagnose,
+        estimate,
+        explore,
+        load_sweep,
+        probe,
+        rank_channels,
+        sweep,
+    )  # fmt: skip
 
 __all__ = [
-    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis",
-    "calibrate", "compare", "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension",
-    "draw", "draw_weighted", "errors", "estimate", "estimators", "explore", "find_steps",
-    "fold_trace", "inputs", "lab", "load_result", "photonics", "plot", "probe", "product_basis",
-    "read", "report", "sweep", "systems", "tasks", "theory",
+    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "Sweep", "__version__", "basis",
+    "calibrate", "cite", "compare", "convergence", "delayed_basis", "diagnose", "diagnostics",
+    "dimension", "draw", "draw_weighted", "errors", "estimate", "estimators", "explore",
+    "find_steps", "fold_trace", "inputs", "lab", "load_result", "load_sweep", "photonics", "plot",
+    "probe", "product_basis", "rank_channels", "read", "report", "sweep", "systems", "tasks",
+    "theory",
 ]  # fmt: skip
 
 # The modules of which a user may write `infocap.basis` after `import infocap`.
@@ -51,7 +65,8 @@ _ORIGINS = {
     "recording": ("Recording", "find_steps", "fold_trace"),
     "result": ("CapacityResult", "load_result"),
     "workflow": (
-        "calibrate", "compare", "convergence", "diagnose", "estimate", "explore", "probe", "sweep",
+        "Sweep", "calibrate", "cite", "compare", "convergence", "diagnose", "estimate", "explore",
+        "load_sweep", "probe", "rank_channels", "sweep",
     ),
 }  # fmt: skip
 

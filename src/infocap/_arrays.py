@@ -108,6 +108,8 @@ def to_numpy(array: Any) -> Any:
     """Convert any array to NumPy; a NumPy array is returned as it is."""
     if is_on_host(array):
         return array
+    if hasattr(array, "detach"):  # a tensor of a model that could still be trained
+        array = array.detach()
     if hasattr(array, "get"):  # CuPy
         array = array.get()
     elif hasattr(array, "cpu"):  # PyTorch

@@ -266,18 +266,49 @@ def plain_numbers(values: np.ndarray) -> np.ndarray:
 def write_whole(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to; it takes the place of `path` once it is complete.
 
-    Every writer has a path of its own, so of two that write at a time the later one wins, whole.
+    Every writer has a temporary file of its own, so of two that write at a time the later one wins,
+    whole, and none deletes what another wrote. What the system refuses, such as a full disk, is one
+    error that names the file.
     """
-    if not path.parent.exists():
-        raise DataError(f"the folder {path.parent} does not exist; make it first.")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _as_writing_error(path):
+        _refuse_place(path)
+        temporary = _new_file_beside(path)
     try:
-        yield temporary
-        sync(temporary)
-        temporary.replace(path)
+        with _as_writing_error(path):
+            yield temporary
+            sync(temporary)
+            temporary.replace(path)
+            sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-    sync(path.parent)
+
+
+def _refuse_place(path: Path) -> None:
+    """Refuse a place where no file can be put: no such folder, a folder, a pipe, a device."""
+    if not path.parent.exists():
+        raise DataError(f"the folder {path.parent} does not exist; make it first.")
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is {_kind_of_path(path)}; give the name of a file.")
+
+
+def _new_file_beside(path: Path) -> Path:
+    """Make an empty file, which nobody else has, in the folder of `path`."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    only_new = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+    os.close(os.open(temporary, only_new, 0o666))
+    return temporary
+
+
+@contextmanager
+def _as_writing_error(path: Path) -> Iterator[None]:
+    """Turn what the system says while a file is written into one DataError that names the file."""
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise DataError(
+            f"{path} cannot be written ({reason}); make room, or give another name or folder."
+        ) from problem
 
 
 def sync(path: Path) -> None:
@@ -312,7 +343,7 @@ def _refuse_full_disk(path: Path, n_bytes: int) -> None:
             os.posix_fallocate(file.fileno(), 0, expected)
         except OSError as problem:
             if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-                raise OSError(problem.errno, problem.strerror, str(path)) from None
+                raise
         file.truncate(0)
 
 

@@ -8,6 +8,7 @@ The rules, which hold everywhere:
 - A value without an error has three decimals. Readouts without noise have an error of zero, which
   is not written.
 - An error too small for five decimals is written as its bound, ``<0.00001``, and not as zero.
+- A value whose error is larger than its possible range is not written: it "cannot be told".
 - A value whose error bar is not trusted is rounded to the leading digit of that error, and has no
   ±.
 - Times and amounts of memory are written in the unit that suits their size.
@@ -25,8 +26,13 @@ import numpy as np
 # distribution.
 HALF_WIDTH_95 = 1.959963984540054
 
+# The standard errors above a value that a normal distribution exceeds with 5 %.
+ONE_SIDED_95 = 1.6448536269514722
+
 # More decimals than this are hard to read, and no capacity is known so well.
 MAX_DECIMALS = 5
+# What is written in place of a number whose error is larger than its possible range.
+CANNOT_BE_TOLD = "cannot be told"
 # Decimals of a value of which no error is known.
 DECIMALS_WITHOUT_ERROR = 3
 
@@ -81,23 +87,54 @@ def decimals(error: float) -> int:
     return int(np.clip(place_of_second_digit, 0, MAX_DECIMALS))
 
 
-def with_error(value: float, error: float | None, width: float = 1.0) -> str:
-    """Return a value ± `width` standard errors, to the digits that the error allows.
+def with_error(
+    value: float,
+    error: float | None,
+    largest: float = np.inf,
+    digits: int | None = None,
+) -> str:
+    """Return a value ± its standard error, to the digits that the error allows.
 
     Without an error, or with one of exactly zero, as readouts without noise have it, the value
-    stands alone.
+    stands alone. A value whose error is above the `largest` value that is possible is not written.
+    In a column of a table all values may have the same number of `digits` behind the point.
 
     >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
     ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
     >>> with_error(8.92, 0.0), with_error(8.92, 1e-9), with_error(81.27, 12.0)
     ('8.920', '8.92000 ± <0.00001', '81 ± 12')
+    >>> with_error(0.4, 30.0, largest=1.0), with_error(0.4, 0.03, largest=1.0, digits=3)
+    ('cannot be told', '0.400 ± 0.030')
     """
+    if error is not None and exceeds(error, largest):
+        return CANNOT_BE_TOLD
     # The letter z in the formats below writes a value that is rounded to zero as 0.000 and not as
     # -0.000.
     if not error or not np.isfinite(error):
-        return f"{value:z.{DECIMALS_WITHOUT_ERROR}f}"
-    digits = decimals(error)
-    return f"{value:z.{digits}f} ± {positive_or_bound(width * error, digits)}"
+        return f"{value:z.{DECIMALS_WITHOUT_ERROR if digits is None else digits}f}"
+    if digits is None:
+        digits = decimals(error)
+    return f"{value:z.{digits}f} ± {positive_or_bound(error, digits)}"
+
+
+def exceeds(error: float, largest: float) -> bool:
+    """Return whether an error is larger than the largest value that is possible."""
+    return bool(error > largest) or bool(np.isinf(error) and np.isfinite(largest))
+
+
+def digits_of_column(errors: Any) -> int:
+    """Return the decimals that all values of a column have, those with the largest error.
+
+    There are at least three, because a column may hold values with small errors, too.
+
+    >>> digits_of_column([0.013, 0.2]), digits_of_column([2e-4, None]), digits_of_column([])
+    (3, 5, 3)
+    """
+    known = np.array(errors, dtype=float)
+    known = known[np.isfinite(known) & (known > 0)]
+    if not len(known):
+        return DECIMALS_WITHOUT_ERROR
+    return max(decimals(float(known.max())), DECIMALS_WITHOUT_ERROR)
 
 
 def positive_or_bound(value: float, digits: int) -> str:

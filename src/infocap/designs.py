@@ -16,11 +16,12 @@ import numpy as np
 import scipy
 
 from ._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_number,
     require_one_of,
     require_type,
     require_whole_number,
+    shown,
 )
 from .basis import DiscreteFamily, Family, ProductBasis
 from .errors import ParameterError, warn
@@ -65,7 +66,7 @@ DESIGN_ENTRIES = (
 WEIGHTED_DESIGN_ENTRIES = ("max_degree", "index_set", "max_interactions")
 
 
-@answers_unknown_parameters
+@checks_arguments
 def draw(
     basis: ProductBasis,
     n_samples: int,
@@ -121,7 +122,7 @@ def draw(
     return _to_inputs(basis, points)
 
 
-@answers_unknown_parameters
+@checks_arguments
 def draw_weighted(
     basis: ProductBasis,
     n_samples: int,
@@ -167,7 +168,7 @@ def draw_weighted(
     require_type("basis", basis, ProductBasis, "product_basis(...)")
     if basis.of_sequences:
         raise ParameterError(
-            "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
+            "inputs of a sequence cannot be drawn with weights; use draw(basis, n_samples)."
         )
     share = require_share(share)
     points = _points(basis, n_samples, design=design, seed=seed, blocks=blocks)
@@ -196,7 +197,7 @@ def require_share(share: Any) -> float:
     """Return the share of a weighted design; refuse what is not a number from 0 to 1."""
     share = require_number("share", share, 0.0)
     if share > 1:
-        raise ParameterError(f"`share={share!r}` is a part of a mixture; give 0 to 1.")
+        raise ParameterError(f"`share={shown(share)}` is a part of a mixture; give 0 to 1.")
     return share
 
 

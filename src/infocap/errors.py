@@ -9,6 +9,8 @@ __all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError"
 
 # Characters that a terminal obeys instead of showing them, or that turn the direction of writing.
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Longer messages are cut in the middle: the value stands at their beginning, the remedy at the end.
+MAX_MESSAGE_CHARACTERS = 900
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -31,7 +33,11 @@ class InfocapError(Exception):
     """
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        message = " ".join(printable(super().__str__()).split())
+        if len(message) <= MAX_MESSAGE_CHARACTERS:
+            return message
+        half = MAX_MESSAGE_CHARACTERS // 2
+        return f"{message[:half]} ... {message[-half:]}"
 
 
 class ParameterError(InfocapError, ValueError):
@@ -92,6 +98,8 @@ class Check(str):
 
     def __new__(cls, text: str, kind: str = "warning", **found: Any) -> Self:
         """Take the sentence, its kind, and what was found, each under a name."""
+        if not isinstance(text, str):
+            raise ParameterError(f"`text={text!r:.60}` must be a sentence.")
         self = super().__new__(cls, printable(text))
         self.kind = kind
         self.found = found
@@ -104,7 +112,12 @@ class Check(str):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Make a check from what `to_dict` gave."""
-        return cls(data["text"], data["kind"], **data["found"])
+        try:
+            return cls(data["text"], data["kind"], **data["found"])
+        except (KeyError, TypeError, IndexError, ValueError) as problem:
+            raise ParameterError(
+                f"`data={data!r:.60}` is not what Check.to_dict gives ({problem})."
+            ) from None
 
 
 def warn(message: str) -> None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -56,7 +57,9 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
     "cluster.md": ("run.nc",),
     "compare.md": ("result.nc", "other.nc"),
     "files.md": ("messy", "lab.npz", "monday.nc", "tuesday.nc"),
+    "howto/channels.md": ("run.nc",),
     "howto/share.md": ("result.nc",),
+    "tasks.md": ("weak.nc", "delay.nc", "strong.nc"),
     "howto/traces.md": ("trace.csv",),
     "howto/mistakes.md": ("slipped.nc",),
 }
@@ -133,6 +136,12 @@ def laboratory(tmp_path_factory):
         infocap.Recording(u[day], x[day], recording.design_index[day]).save(folder / name)
     np.savez(folder / "lab.npz", v1=u[:, 0], v2=u[:, 1], spectrum1=x[:, :6], spectrum2=x[:, 6:])
     drive = np.random.default_rng(1).uniform(-1, 1, (1500, 1))
+    of_the_past = infocap.delayed_basis(max_delay={1: 12, 2: 4})
+    for name, scale in (("weak", 0.1), ("delay", 0.3), ("strong", 1.0)):
+        network = infocap.systems.EchoState(12, input_scale=scale, noise=0.01, seed=1)
+        with warnings.catch_warnings(action="ignore", category=infocap.errors.DataWarning):
+            measured = infocap.estimate(drive, network(drive, seed=1), of_the_past, washout=100)
+        measured.save(folder / f"{name}.nc")
     nodes = infocap.systems.DelayReservoir(24, input_scale=0.5, noise=0.002)(drive, seed=1)
     rows = np.column_stack([np.repeat(drive, 24), nodes.ravel()])
     rows = np.vstack([np.zeros((7, 2)), rows])

@@ -23,6 +23,10 @@ PROMISED = {
     "device_files": (["CapacityResult: total", "Accuracy:", "linear model"], ["task-readouts.csv"]),
     "simulator": (["Sweep: 4 points", "correlation 0."], ["capacity-accuracy.png"]),
     "own_instrument": (["Recording: 512 samples", "that noise allows"], ["run.db"]),
+    "lab_sweep": (
+        ["4 of 4 settings, 1152 measurements", "Sweep: 4 points", "4 settings, total capacity"],
+        ["degrees.png", "sweep.html"],
+    ),
     "echo_state": (["the start is forgotten after", "R²: "], ["echo-state.png"]),
     "delay_reservoir": (
         ["ikeda, feedback 0.2: forgets its start", "NRMSE"],

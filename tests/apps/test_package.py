@@ -53,10 +53,10 @@ def bound_names(package):
 
 def test_the_public_names_are_these():
     assert set(infocap.__all__) == {
-        "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate", "compare",
+        "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate", "cite", "compare",
         "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension", "draw", "draw_weighted", "errors",
         "estimate", "estimators", "explore", "find_steps", "fold_trace", "inputs", "lab", "load_result", "photonics", "plot", "probe",
-        "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+        "product_basis", "rank_channels", "read", "report", "Sweep", "load_sweep", "sweep", "systems", "tasks", "theory",
     }  # fmt: skip
     assert set(infocap.estimators.METHODS) >= {
         "raw", "threshold-richardson", "richardson-threshold", "control-variate", "surrogate", "chi2",

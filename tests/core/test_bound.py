@@ -135,7 +135,7 @@ def test_the_bound_for_another_number_of_samples():
     ("call", "error", "message"),
     [
         (lambda: efficiency_bound(one_readout(1, 1)), ParameterError, "a system together with its `basis`"),
-        (lambda: efficiency_bound(3, LINE), ParameterError, "source=3` must be a result"),
+        (lambda: efficiency_bound(3, LINE), ParameterError, "source=3` must be a function or a CapacityResult from estimate"),
         (lambda: efficiency_bound(lambda u: u[:5], LINE), DataError, r"\(5, 1\) for 12288 samples"),
         (lambda: efficiency_bound(lambda u: u * 1j, LINE), DataError, r"system\(u\) is complex"),
         (lambda: efficiency_bound(PLANE.__call__, PLANE, draws=32), ParameterError, "draws=32` must be"),

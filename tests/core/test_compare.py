@@ -1,7 +1,9 @@
 """Results side by side: the differences, how surely they are known, and what cannot be compared."""
 
+import re
 from dataclasses import replace
 from functools import cache
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +14,6 @@ from scipy.stats import binom
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
-from infocap.result import sum_over
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 ONE = infocap.theory.random_mixture(BASIS, n_active=10, n_readouts=6, noise=0.3, seed=1)
@@ -160,7 +161,7 @@ def test_the_summary_says_what_differs():
     text = repr(infocap.compare(a, b, names=["fibre 5 m", "fibre 40 m"]))
     assert text.startswith(
         "Comparison of 2 results over 21 legendre functions of 2 inputs; "
-        "± reaches over the 95 % interval"
+        "± is one standard error, * a difference whose 95 % interval leaves out 0"
     )
     assert f"{b.total - a.total:+.2f}"[:5] in text
     assert " *\n" in text
@@ -177,20 +178,104 @@ def test_three_devices_are_all_compared_with_the_first():
     assert "c - a" in text
 
 
-def test_other_degrees_are_cut_to_what_they_share():
+def test_totals_stay_totals_where_the_functions_differ():
     larger = run(ONE, 5, infocap.product_basis("legendre", 2, 7))
     _, smaller = pair(0)
-    message = r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"
+    message = r"b has 21 up to degree 5, a has 36 up to degree 7; 21 in common"
     with pytest.warns(DataWarning, match=message):
-        comparison = infocap.compare(larger, smaller, names=["a", "b"])
-    assert [len(result.basis) for result in comparison.results] == [21, 21]
-    assert comparison.basis.labels == BASIS.labels
-    places = [larger.basis.labels.index(label) for label in BASIS.labels]
-    assert comparison.totals().capacity[0] == pytest.approx(larger.unbiased[places].sum())
-    error = sum_over(larger, places).standard_error
-    assert comparison.totals().standard_error[0] == pytest.approx(error)
-    assert comparison.results[1] is smaller
-    assert "only the 21 in common are compared" in repr(comparison)
+        comparison = infocap.compare(smaller, larger, names=["b", "a"])
+    assert comparison.results == (smaller, larger)
+    assert sorted(comparison.basis.labels) == sorted(larger.basis.labels)
+    assert comparison.totals().capacity.tolist() == [smaller.total, larger.total]
+    errors = [smaller.total_standard_error, larger.total_standard_error]
+    assert comparison.totals().standard_error.tolist() == errors
+    of_b = comparison.by_degree().query("device == 'b'").capacity.to_numpy()
+    assert np.isfinite(of_b[:6]).all()
+    assert np.isnan(of_b[6:]).all()
+    functions = comparison.functions()
+    n_unasked = np.isnan(functions.query("device == 'b'").capacity).sum()
+    assert n_unasked == 36 - 21
+    assert not functions[np.isnan(functions.difference)].significant.any()
+    assert "not asked" in repr(comparison)
+
+
+class Explored(NamedTuple):
+    """Three reservoirs whose functions were searched, not given."""
+
+    results: list
+    comparison: Any
+
+
+@cache
+def explored_reservoirs():
+    u = np.random.default_rng(3).uniform(-1, 1, 2000)
+    results = []
+    for radius in (0.5, 0.8, 0.9):
+        network = infocap.systems.EchoState(20, radius=radius, input_scale=0.4, noise=0.01, seed=1)
+        results.append(infocap.explore(u, network(u, seed=1), washout=200, max_degree=3).result)
+    return Explored(results, infocap.compare(results))
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+def test_reservoirs_that_were_explored_keep_their_totals_and_their_ranking():
+    explored = explored_reservoirs()
+    totals = [result.total for result in explored.results]
+    assert explored.comparison.totals().capacity.tolist() == totals
+    n_in_common = sum(
+        all(label in result.basis.labels for result in explored.results)
+        for label in explored.comparison.basis.labels
+    )
+    assert n_in_common < len(explored.comparison.basis)
+    ranking = np.argsort(totals)
+    sums_in_common = []
+    for result in explored.results:
+        common = [
+            all(label in other.basis.labels for other in explored.results)
+            for label in result.basis.labels
+        ]
+        sums_in_common.append(result.unbiased[np.array(common)].sum())
+    # What they have in common says little: the sums are far below the totals.
+    assert sums_in_common[ranking[-1]] < 0.9 * totals[ranking[-1]]
+    text = repr(explored.comparison)
+    places = [text.index(f"device {number + 1} ") for number in range(3)]
+    for total, place in zip(totals, places, strict=True):
+        # One is unreliable, and has two digits.
+        assert f"{total:.1f}" in text[place : text.index("\n", place)]
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+def test_what_a_search_tested_and_did_not_find_is_zero_with_an_upper_bound():
+    results, comparison = explored_reservoirs()
+    functions = comparison.functions()
+    first = functions.query("device == 'device 1'").set_index("name")
+    longest = results[2].basis.labels[np.argmax(results[2].basis.largest_delays)]
+    assert longest not in results[0].basis.labels
+    row = first.loc[longest]
+    assert (row.capacity, row.low) == (0.0, 0.0)
+    assert not row.found
+    bounds = results[0].metadata["explored"]["upper_bounds"]
+    assert row.high == bounds[1]
+    assert 0 < row.high < 0.1
+    assert np.isnan(row.standard_error)
+    of_third = functions.query("device == 'device 3'").set_index("name").loc[longest]
+    assert np.isfinite(of_third.difference_standard_error)
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+def test_upper_bounds_of_a_search_survive_the_file(tmp_path):
+    results, comparison = explored_reservoirs()
+    again = [
+        infocap.load_result(result.save(tmp_path / f"{number}.nc"))
+        for number, result in enumerate(results)
+    ]
+    assert infocap.compare(again).functions().equals(comparison.functions())
+
+
+def test_values_of_a_column_have_the_same_number_of_digits():
+    text = repr(infocap.compare(*three_results()))
+    lines = text[text.index("degree") :].splitlines()
+    (in_table,) = {len(digits) for digits in re.findall(r"\.(\d+)", "".join(lines[1:7]))}
+    assert in_table >= 3
 
 
 @pytest.mark.parametrize(("basis", "named"), [
@@ -229,7 +314,7 @@ def test_without_error_bars_there_is_a_difference_but_no_interval():
         (1, None, "two results or more; got 1"),
         (2, ["a"], "must be 2 different names"),
         (2, ["a", "a"], "must be 2 different names"),
-        (2, "ab", "must be 2 different names"),
+        (2, "ab", "must be a list of texts"),
     ],
 )
 def test_wrong_numbers_of_results_and_names_are_refused(n_results, names, message):
@@ -239,7 +324,9 @@ def test_wrong_numbers_of_results_and_names_are_refused(n_results, names, messag
 
 def test_a_file_is_no_result():
     result, _ = pair(0)
-    with pytest.raises(ParameterError, match=r"'a\.nc' is not a CapacityResult; load_result"):
+    with pytest.raises(
+        ParameterError, match=r"'a\.nc'` must be a CapacityResult from .*load_result"
+    ):
         infocap.compare("a.nc", result)
 
 
@@ -258,7 +345,7 @@ def test_bars_of_a_comparison_are_its_degrees():
     centre_of_b = first_of_b.get_x() + first_of_b.get_width() / 2
     assert centre_of_a == pytest.approx(-centre_of_b)  # a group stands around its degree
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0] == f"a: {a.total:.3f} ± {1.96 * a.total_standard_error:.3f} of 7"
+    assert labels[0] == f"a: {a.total:.3f} ± {a.total_standard_error:.3f} of 7"
 
 
 def test_results_are_drawn_as_their_comparison_is_and_into_given_axes():

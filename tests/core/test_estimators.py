@@ -191,7 +191,7 @@ MISUSED = {
         {"method": "algorithm-1"},
         "method='algorithm-1'` is not one of 'control-variate', 'raw'",
     ),
-    "no function": ({"method": 3}, "must be a name or a function"),
+    "no function": ({"method": 3}, "must be a text or a function"),
     "option of another method": (
         {"method": "raw", "method_options": {"bound": "data"}},
         "method 'raw' has no option 'bound'; its options are 'jackknife'",
@@ -231,7 +231,7 @@ def test_wrong_methods_and_options_are_refused_by_name(options, message):
 
 
 def test_conclude_refuses_what_is_no_evidence():
-    with pytest.raises(ParameterError, match="must come from infocap"):
+    with pytest.raises(ParameterError, match="must be an Evidence from gather_evidence"):
         infocap.estimators.conclude(3)
 
 

@@ -41,7 +41,7 @@ def test_noise_has_its_size_and_its_seed():
     ("options", "message"),
     [
         ({"widths": []}, r"widths=\[\]` must be a list of layer sizes"),
-        ({"widths": 40}, "widths=40` must be a list of layer sizes"),
+        ({"widths": 40}, "widths=40` must be a list of whole numbers"),
         ({"widths": [40, 0]}, "widths=0` must be a whole number"),
         ({"n_inputs": 0}, "n_inputs=0"),
         ({"activation": "step"}, "activation='step'` is not one of"),

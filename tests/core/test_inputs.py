@@ -58,7 +58,10 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
 
 
 MISTAKES = {
-    "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
+    "basis by name": (
+        {"basis": "legendre"},
+        "`basis='legendre'` must be a ProductBasis from product_basis",
+    ),
     "constant as a word": ({"constant": "no"}, "`constant='no'` must be True or False"),
     "repeated index": (
         {"design_index": np.repeat(np.arange(256), 2)},
@@ -79,7 +82,7 @@ MISTAKES = {
     "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),
     "sparse matrix": ({"x": "sparse"}, r"x\.toarray\(\)"),
     "ragged list": ({"x": [[1.0, 2.0], [3.0]]}, "x is a list that is no table of numbers"),
-    "xarray data set": ({"x": "dataset"}, "x .* give"),
+    "xarray data set": ({"x": "dataset"}, "x=.* must be an array of numbers"),
 }
 
 

@@ -84,11 +84,11 @@ def test_bars_have_error_bars_when_the_result_has_errors():
 
     result = infocap.estimate(u, x, BASIS, method=errors_of_a_tenth)
     ax = infocap.plot.capacity_bars(result)
-    half_lengths = []
-    for (_, low), (_, high) in ax.collections[0].get_segments():
-        half_lengths.append((high - low) / 2)
-    n_of_degree = np.arange(1, 8)
-    assert_allclose(half_lengths, 0.1 * np.sqrt(n_of_degree))
+    estimates = result.by_degree(errors=True)["capacity"]
+    errors = 0.1 * np.sqrt(np.arange(1, 8))
+    ends = np.array(ax.collections[0].get_segments())[:, :, 1]
+    assert_allclose(ends[:, 1], estimates + errors)
+    assert_allclose(ends[:, 0], np.maximum(estimates - errors, 0))  # no bar reaches below 0
 
     without_errors = infocap.estimate(u, x, BASIS, method="threshold-richardson")
     assert not infocap.plot.capacity_bars(without_errors).collections

@@ -56,7 +56,7 @@ def test_its_repr_is_the_summary_a_person_wants():
     assert lines[0].startswith("CapacityResult: total ")
     assert lines[0].endswith(" of at most 7 (6 readouts and the constant)")
     assert "1024 samples, 21 legendre functions of 2 inputs" in lines[1]
-    assert lines[2].split() == ["degree", "0", "1.0000"]
+    assert lines[2].split() == ["degree", "0", "1.00000"]
     summary = repr(result_with_every_field())
     assert "total 1.10 ± 0.10 of" in summary
     assert "check: dead channels were dropped (column 2)" in summary

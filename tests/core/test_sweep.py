@@ -212,8 +212,8 @@ def test_an_error_says_at_which_setting_it_happened():
     ("settings", "message"),
     [
         ({}, "must name parameters"),
-        ([1, 2], "must name parameters"),
-        ({"gain": 2.0}, "gain=2.0; give a list"),
+        ([1, 2], "must be a dictionary of lists by name"),
+        ({"gain": 2.0}, "'gain': 2.0.* must be a dictionary of lists"),
         ({"activation": "tanh"}, "activation='tanh'; give a list"),
         ({"gain": []}, "at least one value"),
         ({"gain": [1.0, 1]}, "none twice"),
@@ -228,7 +228,9 @@ def test_settings_that_make_no_grid_are_refused(settings, message):
 def test_what_cannot_be_swept_or_kept_or_found_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="`make_system=5` must be a function"):
         infocap.sweep(5, {"gain": [1.0]}, BASIS, 256)
-    with pytest.raises(ParameterError, match="`basis='legendre'` must come from product_basis"):
+    with pytest.raises(
+        ParameterError, match="`basis='legendre'` must be a ProductBasis from product_basis"
+    ):
         infocap.sweep(make, {"gain": [1.0]}, "legendre", 256)
     with pytest.raises(ParameterError, match="method='typo'"):
         infocap.sweep(

@@ -535,7 +535,7 @@ def test_diagnose_says_once_that_a_trace_was_not_folded(basis):
     causes = {check.found["cause"] for check in diagnosis.checks}
     assert not {"inputs depend", "order of inputs", "repeats"} & causes
     assert check.found["cause"] == "held inputs"
-    assert check.startswith(f"the input is held for {N_NODES} rows")
+    assert check.startswith(f"the input stays constant for {N_NODES} rows")
     assert f"`rows_per_step={N_NODES}` and `offset={N_NODES - 2}`" in check
     assert f"makes {N_NODES} virtual nodes of each channel" in check
     infocap.plot.finding(check)
@@ -554,7 +554,7 @@ def test_explore_says_it_in_place_of_equal_functions():
     with pytest.warns(infocap.errors.DataWarning, match=f"held for {N_NODES} rows"):
         found = infocap.explore(HELD, TRACE, washout=300, most_tested=2000)
     message = found.result.no_numbers
-    assert message.startswith(f"the input is held for {N_NODES} rows")
+    assert message.startswith(f"the input stays constant for {N_NODES} rows")
     assert f"`rows_per_step={N_NODES}`" in message
 
 

@@ -288,7 +288,7 @@ def test_other_settings_take_the_place_of_those_of_a_plan_with_delays():
     basis, reasons = choose_basis((100, 1), SEQUENCE_PLAN, domain=(0, 1))
     assert len(basis) == len(infocap.delayed_basis(max_delay={1: 4, 2: 2}))
     assert basis.families[0].domain == (0, 1)
-    assert reasons == {"plan": "the basis is that of its plan, but for its domain"}
+    assert reasons == {"plan": "the plan's basis is used, but for its domain"}
 
 
 def test_second_measurements_of_complex_readouts_stay_complex():

@@ -1,4 +1,4 @@
-"""Thirty kinds of files that laboratories have, written by other means than infocap's, all of one device."""
+"""Many kinds of files that laboratories have, written by other means than infocap's, all of one device."""
 
 import bz2
 import gzip
@@ -396,9 +396,166 @@ def write_workbook_of_the_page(folder):
     table.to_excel(folder / "book.xlsx", sheet_name="Run", index=False)
 
 
+def write_french(folder):
+    """Spaces that do not break between thousands, decimal commas, and accents of Windows."""
+    lines = [
+        "Banc;École",
+        ";".join(["Voltage réglé A (V)", "Voltage réglé B (V)", *NAMES[2:]]),
+    ]
+    for volts, powers in zip(VOLTS, 1000 * X + 5000, strict=True):
+        cells = [f"{value:.6f}" for value in volts]
+        cells += [f"{value:,.5f}".replace(",", "\xa0") for value in powers]
+        lines.append(";".join(cells).replace(".", ","))
+    (folder / "banc.csv").write_bytes("\r\n".join(lines).encode("cp1252"))
+    return ("banc.csv", *IN_COLUMNS)
+
+
+def write_r_table(folder):
+    """As write.table of R writes it: names in quotes, and rows with numbers of their own."""
+    lines = [" ".join(f'"{name}"' for name in NAMES)]
+    for number, row in enumerate(ROWS, start=1):
+        lines.append(" ".join([f'"{number}"', *(f"{value:.9g}" for value in row)]))
+    (folder / "r.txt").write_text("\n".join(lines))
+    return ("r.txt", *IN_COLUMNS)
+
+
+def write_fortran(folder):
+    """Exponents of double precision, columns of one width, names behind a sign of comments."""
+    lines = ["#  " + "  ".join(name.replace(" ", "_") for name in NAMES)]
+    lines += ["".join(f"{value:17.9E}".replace("E", "D") for value in row) for row in ROWS]
+    (folder / "fort.dat").write_text("\n".join(lines))
+    return ("fort.dat", *IN_COLUMNS)
+
+
+def write_two_levels(folder):
+    """Columns of two levels and an index, as pandas writes them, numbers among the names."""
+    import pandas as pd
+
+    table = frame()
+    pairs = [("Voltage", "A"), ("Voltage", "B"), *(("PD", str(k)) for k in range(6))]
+    table.columns = pd.MultiIndex.from_tuples(pairs)
+    table.to_csv(folder / "levels.csv")
+    return ("levels.csv", *IN_COLUMNS)
+
+
+def write_drawn_table(folder):
+    """Bars between columns, a rule below the names, and a line below the table, as psql prints it."""
+    lines = [" | ".join(f"{name:>12}" for name in NAMES), "-+-".join(["-" * 12] * 8)]
+    lines += [" | ".join(f"{value:12.8f}" for value in row) for row in ROWS]
+    lines += [f"({N} rows)", ""]
+    (folder / "psql.txt").write_text("\n".join(lines))
+    return ("psql.txt", *IN_COLUMNS)
+
+
+def write_counts(folder):
+    """Counts of an analogue-to-digital converter as hexadecimal numbers."""
+    counts = np.round(65535 * (X - X.min()) / np.ptp(X)).astype(int)
+    lines = [",".join(NAMES)]
+    for volts, row in zip(VOLTS, counts, strict=True):
+        cells = [f"{value:.8f}" for value in volts]
+        lines.append(",".join(cells + [f"0x{count:04X}" for count in row]))
+    (folder / "adc.csv").write_text("\n".join(lines))
+    return ("adc.csv", *IN_COLUMNS)
+
+
+def write_names_that_cannot_be_read(folder):
+    """Japanese names in the encoding of Windows: the columns have numbers, too."""
+    lines = ["設定電圧1[V],設定電圧2[V]," + ",".join(f"検出器{k}" for k in range(6))]
+    lines += [",".join(f"{value:.9g}" for value in row) for row in ROWS]
+    (folder / "sjis.csv").write_bytes("\r\n".join(lines).encode("cp932"))
+    return "sjis.csv", "--u", "1,2"
+
+
+def write_arrow_stream(folder):
+    import pyarrow
+
+    table = pyarrow.table({name: ROWS[:, k] for k, name in enumerate(NAMES)})
+    with (
+        pyarrow.OSFile(str(folder / "stream.arrow"), "wb") as file,
+        pyarrow.ipc.new_stream(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    return ("stream.arrow", *IN_COLUMNS)
+
+
+def write_records(folder):
+    """An array of records, as np.save writes it."""
+    names = [name.replace(" ", "_") for name in NAMES]
+    np.save(folder / "records.npy", np.rec.fromarrays(list(ROWS.T), names=names))
+    return ("records.npy", *IN_COLUMNS)
+
+
+def write_classic_netcdf(folder):
+    from scipy.io import netcdf_file
+
+    with netcdf_file(folder / "classic.nc", "w") as file:
+        for name, length in (("shot", N), ("input", 2), ("detector", 6)):
+            file.createDimension(name, length)
+        file.createVariable("volts", "d", ("shot", "input"))[:] = VOLTS
+        file.createVariable("signal", "d", ("shot", "detector"))[:] = X
+    return "classic.nc", "--u", "volts", "--x", "signal"
+
+
+def write_groups_of_shots(folder):
+    """A group for each shot, in an HDF5 file; the order of the names is not that of the numbers."""
+    import h5py
+
+    with h5py.File(folder / "groups.h5", "w") as file:
+        for number, (volts, powers) in enumerate(zip(VOLTS, X, strict=True)):
+            group = file.create_group(f"shot_{number}")
+            group["u"] = volts
+            group["x"] = powers
+    return ("groups.h5",)
+
+
+def write_channels_of_other_lengths(folder):
+    """A temperature that was logged more slowly, beside the channels of the run."""
+    from nptdms import ChannelObject, TdmsWriter
+
+    channels = [ChannelObject("Run", name, ROWS[:, k]) for k, name in enumerate(NAMES)]
+    channels.append(ChannelObject("Log", "Temperature", np.linspace(4.0, 5.0, 17)))
+    with TdmsWriter(folder / "logged.tdms") as file:
+        file.write_segment(channels)
+    return "logged.tdms", "--u", "*Voltage*"
+
+
+def write_spectra_between_marks(folder):
+    """A table of inputs, and for each shot a file with marks around the numbers."""
+    lines = ["Voltage A;Voltage B"]
+    lines += [";".join(f"{value:.9g}" for value in volts).replace(".", ",") for volts in VOLTS]
+    (folder / "inputs.csv").write_text("\n".join(lines))
+    (folder / "spectra").mkdir()
+    for number, powers in enumerate(X):
+        rows = [
+            f"{500 + 10 * k},00\t{value:.9g}".replace(".", ",") for k, value in enumerate(powers)
+        ]
+        text = [
+            "SpectraSuite Datei",
+            "Pixel: 6",
+            ">>>>>Begin Daten<<<<<",
+            *rows,
+            ">>>>>End Daten<<<<<",
+        ]
+        (folder / "spectra" / f"USB4__{number:04d}.txt").write_text("\n".join(text))
+    return "inputs.csv", "spectra", *IN_COLUMNS
+
+
 KINDS = {
     function.__name__.removeprefix("write_"): function
     for function in (
+        write_french,
+        write_r_table,
+        write_fortran,
+        write_two_levels,
+        write_drawn_table,
+        write_counts,
+        write_names_that_cannot_be_read,
+        write_arrow_stream,
+        write_records,
+        write_classic_netcdf,
+        write_groups_of_shots,
+        write_channels_of_other_lengths,
+        write_spectra_between_marks,
         write_workbook,
         write_workbook_of_two_sheets,
         write_parquet,

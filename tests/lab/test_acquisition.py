@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import infocap
-from infocap.errors import DataError, DataWarning
+from infocap import estimate
+from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.lab import Plan, SimulatedBench, Store, acquire, status
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
@@ -304,3 +305,94 @@ def test_events_are_plain_data_in_the_store(lab):
         assert [event["what"] for event in store.events] == ["begun", "ended"]
         assert store.last_instrument == "Device"
         assert json.loads(json.dumps(store.events)) == store.events
+
+
+# Missing values.
+
+
+class WithGaps:
+    """Four channels with noise; those of `missing` have no number as often as `chance` says."""
+
+    def __init__(self, chance, missing=(2,), keeps_failing=False):
+        self.chance = chance
+        self.missing = list(missing)
+        self.keeps_failing = keeps_failing
+        self.random = np.random.default_rng(3)
+        self.n_calls = 0
+        self.last = None
+        self.fails = False
+
+    def measure(self, u):
+        self.n_calls += 1
+        if not (self.keeps_failing and np.array_equal(u, self.last)):
+            self.fails = self.random.random() < self.chance
+        self.last = u
+        x = np.tanh(u @ np.arange(1.0, 9.0).reshape(2, 4) / 4) + 0.01 * self.random.standard_normal(
+            4
+        )
+        if self.fails:
+            x[self.missing] = np.nan
+        return x
+
+
+PLAN_WITH_GAPS = Plan(n_inputs=2, max_degree=3, n_samples=256, seed=1)
+
+
+def test_a_channel_without_a_number_is_asked_for_again(tmp_path):
+    path = tmp_path / "run.db"
+    recording = acquire(PLAN_WITH_GAPS, WithGaps(0.1), path, wait_s=0, progress=False)
+    assert np.isfinite(recording.readouts).all()
+    (check,) = recording.checks
+    assert "no finite number in channel 3" in check
+    assert estimate(recording).n_samples == 256
+
+
+def test_a_row_that_stays_without_a_number_is_stored_with_a_finding_under_one_nan_policy(tmp_path):
+    path = tmp_path / "run.db"
+    bench = WithGaps(0.02, keeps_failing=True)
+    recording = acquire(PLAN_WITH_GAPS, bench, path, wait_s=0, progress=False)
+    n_missing = int(np.isnan(recording.readouts[:, 2]).sum())
+    assert n_missing > 0
+    (finding,) = [check for check in recording.checks if "incomplete" in check.found]
+    n_found = len(finding.found["incomplete"])
+    assert f"{n_found} measurement" in finding
+    assert n_found >= n_missing  # references are measurements, too
+    assert "(channel 3)" in finding
+
+    now = status(path)  # as estimate and report do
+    assert now.result is None
+    assert "omit" in now.problem
+    with pytest.raises(DataError, match="omit"):
+        estimate(recording)
+    left = status(path, nan_policy="omit").result
+    assert left.n_samples == estimate(recording, nan_policy="omit").n_samples == 256 - n_missing
+    with pytest.raises(ParameterError, match="nan_policy"):
+        status(path, nan_policy="drop")
+
+
+def test_a_dead_channel_costs_a_night_no_time(tmp_path):
+    bench = WithGaps(1.0)
+    recording = acquire(PLAN_WITH_GAPS, bench, tmp_path / "run.db", wait_s=0, progress=False)
+    assert np.isnan(recording.readouts[:, 2]).all()
+    assert np.isfinite(recording.readouts[:, [0, 1, 3]]).all()
+    assert bench.n_calls == len(PLAN_WITH_GAPS.schedule) + 3  # the first row was asked for again
+
+
+def test_an_answer_without_any_number_ends_the_run_after_the_retries(tmp_path):
+    bench = WithGaps(1.0, missing=range(4))
+    with pytest.raises(DataError, match="it gave no finite number"):
+        acquire(PLAN_WITH_GAPS, bench, tmp_path / "run.db", wait_s=0, progress=False)
+
+
+def test_until_follows_the_nan_policy_and_asking_again_measures_nothing_more(tmp_path):
+    options = {"wait_s": 0, "progress": False, "until": 1.0}
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=1024, seed=1)
+    path = tmp_path / "run.db"
+    recording = acquire(plan, WithGaps(1.0), path, **options)
+    assert "stopped" not in recording.metadata  # there were no capacities to look at
+    path = tmp_path / "omit.db"
+    gaps = WithGaps(0.02, keeps_failing=True)
+    first = acquire(plan, gaps, path, nan_policy="omit", **options)
+    assert "narrower than 1" in first.metadata["stopped"]
+    again = acquire(plan, gaps, path, nan_policy="omit", **options)
+    assert len(again.readouts) == len(first.readouts)

@@ -245,11 +245,13 @@ def test_the_commands_make_cards_and_a_gallery_that_others_read(tmp_path):
     refused = run("show", tmp_path / "other.svg")  # a picture holds no numbers
     assert isinstance(refused.exception, ParameterError)
     done = run("gallery", tmp_path, "-o", tmp_path / "gallery.html")
-    assert "2 devices: " in done.output
+    assert "1 device: Tube 7" in done.output  # which is there as a result and as a card
     assert "Tube 7" in (tmp_path / "gallery.html").read_text(encoding="utf-8")
     assert (
         run("gallery", tmp_path, "-o", tmp_path / "gallery.html").exit_code == 0
     )  # our own page is replaced
+    infocap.report.save(infocap.load_result(result), tmp_path / "report.html")
+    assert "1 device: Tube 7" in run("gallery", tmp_path, "-o", tmp_path / "gallery.html").output
     assert run("card", result, "-o", tmp_path / "other.svg").exit_code == 0
     assert json.dumps("glass = silica") in (tmp_path / "card.html").read_text(encoding="utf-8")
 

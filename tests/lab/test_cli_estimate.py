@@ -75,11 +75,11 @@ def test_estimate_says_the_total_in_words_and_writes_what_is_asked_for(infocap_s
     result = infocap.load_result(files[0])
     low, high = result.total_interval()
     assert (code, err) == (0, "")
-    assert "run.nc: 512 samples, 2 inputs, 6 readouts in mW; the basis is that of its plan." in out
+    assert "run.nc: 512 samples, 2 inputs, 6 readouts in mW; the plan's basis is used." in out
     assert (
-        f"Total capacity {result.total:.3f} of at most 7 (6 readouts and the constant); with 95 % confidence between {low:.3f} and {high:.3f}"
-        in out
-    )
+        f"Total capacity {result.total:.3f} ± {result.total_standard_error:.3f} of at most 7 "
+        f"(6 readouts and the constant); {low:.3f} to {high:.3f} (95 %)"
+    ) in out
     assert "15 legendre functions of 2 inputs up to degree 4, method control-variate" in out
     assert "strongest functions, " in out
     assert "warning" not in out
@@ -139,7 +139,7 @@ def test_options_change_the_plan_one_by_one(infocap_says, tmp_path):
 
     found, out = basis("--max-degree", "6")
     assert (found.max_degree, found.family_name) == (6, "legendre")
-    assert "the basis is that of its plan, but for its max_degree" in " ".join(out.split())
+    assert "the plan's basis is used, but for its max_degree" in " ".join(out.split())
     assert len(basis("--max-interactions", "1")[0]) == 9
     assert len(basis("--index-set", "hyperbolic")[0]) < 15
     assert basis("--domain", "-2", "2")[0].families[0].domain == (-2, 2)
@@ -153,10 +153,10 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     text = " ".join(out.split())
     assert code == 0
     assert (
-        "no plan in the file: taken as legendre, uniform inputs on [-1, 1]; --family and --domain, or --input, say otherwise"
+        "no plan in the file: taken as legendre, uniform inputs on [-1, 1]; for others give --family and --domain, or --input"
         in text
     )
-    assert "degree 20 chosen, 231 functions for 512 samples; --max-degree says otherwise" in text
+    assert "degree 14 chosen, 120 functions for 512 samples; for another give --max-degree" in text
     _, out, _ = infocap_says(
         "estimate", "bare.nc", "--method", "raw", "--family", "legendre", "--domain", "-1", "1", "--max-degree", "3"
     )  # fmt: skip
@@ -165,13 +165,13 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
 
 @pytest.mark.parametrize(("n_inputs", "n_samples", "options", "functions"), [
     (1, 8192, {}, 21),
-    (2, 100, {}, 45),
+    (2, 100, {}, 21),
     (5, 8192, {}, 2002),
     (100, 8192, {}, 101),
     (100, 8192, {"max_interactions": 1}, 2001),
     (2000, 4096, {}, 2001),  # degree 1 is the least
 ])  # fmt: skip
-def test_the_degree_chosen_leaves_two_samples_for_each_function(
+def test_the_degree_chosen_leaves_four_samples_for_each_function(
     n_inputs, n_samples, options, functions
 ):
     from infocap.workflow import choose_basis
@@ -192,7 +192,7 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
     assert code == 0
     assert (result.n_samples, result.n_readouts, result.method) == (511, 6, "threshold-richardson")
     assert "Total capacity" in out
-    assert "(no error bar from this method)" in out
+    assert "this method gives no error bar" in out
     assert "note: 1 rows with NaN or infinite values were dropped." in out
 
 
@@ -215,7 +215,7 @@ WRONG = {
     "mistyped family": (["estimate", "run.nc", "--family", "Legendre"], 2, "; did you mean 'legendre'?"),
     "mistyped index set": (["estimate", "run.nc", "--index-set", "hyperbola"], 2, "; did you mean 'hyperbolic'?"),
     "too large": (["estimate", "many.nc", "--max-degree", "12"], 2, "lower --max-degree, or cut with --max-interactions or --index-set hyperbolic"),
-    "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` writes and draws"),
+    "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate run.nc` makes a result"),
     "compare one": (["compare", "result.nc"], 2, "two results or more"),
     "compare a recording": (["compare", "result.nc", "run.nc"], 3, "`infocap estimate run.nc -o result.nc` makes one"),
     "compare with too few names": (["compare", "result.nc", "other.nc", "--names", "a"], 2, "2 different names"),
@@ -249,7 +249,9 @@ def test_show_tells_a_result_without_estimating_again(infocap_says, monkeypatch,
     code, out, err = infocap_says("show", "result.nc", "--top", "2", "--plot", tmp_path / "g.svg")
     result = infocap.load_result("result.nc")
     assert (code, err) == (0, "")
-    assert f"Total capacity {result.total:.3f} of at most 7" in out
+    assert (
+        f"Total capacity {result.total:.3f} ± {result.total_standard_error:.3f} of at most 7" in out
+    )
     strong = sum((result.capacity > 0) & (result.basis.degrees > 0))
     assert f"strongest functions, 2 of {strong} that are not zero (95 % interval)" in out
     assert out.count("  (0.") + out.count("  (1.") == 2
@@ -353,7 +355,7 @@ def test_compare_warns_once_when_degrees_differ(infocap_says, tmp_path):
     )
     code, out, err = infocap_says("compare", "result.nc", tmp_path / "low.nc", "--strict")
     assert (code, err) == (1, "")
-    assert " ".join(out.split()).count("the 10 in common") == 1
+    assert " ".join(out.split()).count("10 in common") == 1
 
 
 def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infocap_says, tmp_path):

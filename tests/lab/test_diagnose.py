@@ -722,3 +722,30 @@ def test_a_sweep_of_one_of_many_inputs_is_an_order_and_nothing_else():
         x += 0.02 * np.random.default_rng(3).standard_normal(x.shape)
         (note,) = infocap.diagnose(in_order, x, basis).checks
         assert (note.found["cause"], note.kind) == ("order of inputs", "note")
+
+
+@pytest.mark.parametrize("course", ["walk", "ramp"])
+def test_readouts_that_drift_and_hold_no_input_are_nothing(course):
+    u, x = random_run()
+    generator = np.random.default_rng(8)
+    if course == "walk":
+        slow = np.cumsum(generator.standard_normal(x.shape), axis=0) / 20
+    else:
+        slow = np.linspace(-2, 2, len(u))[:, None]
+    found = infocap.diagnose(u, slow + generator.standard_normal(x.shape), BASIS)
+    assert "nothing" in causes(found)
+
+
+def test_light_of_a_row_forty_steps_later_is_seen():
+    u, x = delay_line()
+    leak = x[:1500] + 0.2 * np.roll(x, -40, axis=0)[:1500]
+    told = infocap.diagnose(recorded(u[:1500], leak), basis=LINE).checks
+    assert "later inputs" in [check.found["cause"] for check in told]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_peak_of_the_density_is_no_group_of_alike_rows(seed):
+    u = infocap.draw(BASIS, 4096, seed=seed, design="random")
+    x = np.prod(u, axis=1, keepdims=True)
+    told = infocap.diagnose(u, x, BASIS).checks
+    assert "alike rows" not in [check.found.get("shown_as") for check in told]

@@ -206,12 +206,33 @@ def test_files_are_open_to_the_usual_libraries(tmp_path):
     assert_allclose(table["b"], original.readouts[:, 1], rtol=1e-14)
 
 
-def test_times_that_are_no_numbers_cannot_be_saved(tmp_path):
-    dates = np.zeros(1, "M8[s]")
-    recording = infocap.Recording(U[:1], X[:1], np.arange(1), time=dates)
-    with pytest.raises(DataError, match="time holds datetime64"):
-        recording.save(tmp_path / "run.nc")
-    assert list(tmp_path.iterdir()) == []
+REFUSED_IN_RECORDINGS = {
+    "dates": ({"time": np.zeros(2, "M8[s]")}, "time holds datetime64.*times in seconds"),
+    "texts": ({"readouts": np.array([["a", "b"], ["c", "d"]])}, "readouts holds <U1"),
+    "objects": ({"inputs": np.array([[None, 1], [2, 3]])}, "inputs holds object"),
+    "a ragged list": ({"noise": [[1.0, 2.0], [3.0]]}, "noise .*numbers"),
+    "complex inputs": ({"inputs": np.full((2, 2), 1j)}, "inputs is complex"),
+    "complex times": ({"time": np.full(2, 1j)}, "time is complex"),
+    "names that are numbers": ({"channel": (1, 2)}, "channel=.* must be a list of texts"),
+    "a name for all": ({"input_names": "ab"}, "input_names='ab'` must be a list of texts"),
+    "a unit that is a number": ({"readout_unit": 3}, "readout_unit=3` must be a text"),
+    "metadata that are no table": ({"metadata": [1]}, r"metadata=\[1\]` must be a dictionary"),
+    "metadata of no names": ({"metadata": {1: 2}}, "metadata=.* must be a dictionary"),
+    "checks that are one text": ({"checks": "drift"}, "checks='drift'` must be a list"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_IN_RECORDINGS)
+def test_a_recording_refuses_what_no_file_keeps(case):
+    fields, message = REFUSED_IN_RECORDINGS[case]
+    given = {"inputs": U[:2], "readouts": X[:2, :2], "design_index": np.arange(2)} | fields
+    with pytest.raises((DataError, ParameterError), match=message):
+        infocap.Recording(**given)
+
+
+def test_a_recording_keeps_complex_readouts(tmp_path):
+    recording = infocap.Recording(U[:2], X[:2] + 1j, np.arange(2))
+    assert_array_equal(infocap.read(recording.save(tmp_path / "run.nc")).readouts[:], X[:2] + 1j)
 
 
 @pytest.mark.parametrize("suffix", [".xls", ".mat", ".zarr", ".h5"])
@@ -232,7 +253,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, suffix, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", no_space)
-        with pytest.raises(OSError, match="No space left"):
+        message = rf"{path} cannot be written \(No space left on device\); make room"
+        with pytest.raises(DataError, match=message):
             saved(tmp_path, suffix, seed=1)
     assert_same(infocap.read(path), before)
     assert list(tmp_path.iterdir()) == [path]
@@ -460,7 +482,7 @@ def test_packed_integers_and_missing_values_of_netcdf_are_unpacked(tmp_path):
 
 
 def test_other_files_under_these_names_are_told_apart(tmp_path):
-    (tmp_path / "classic.nc").write_bytes(b"CDF\x01" + bytes(100))
+    (tmp_path / "classic.nc").write_bytes(b"CDF\x05" + bytes(100))
     with pytest.raises(DataError, match="classic format; convert it with nccopy"):
         infocap.read(tmp_path / "classic.nc")
     (tmp_path / "octave.mat").write_text("# Created by Octave 8.4.0\n" + "# name: u\n" * 20)
@@ -1572,7 +1594,7 @@ UNREADABLE_PATHS = {
     "file.zarr": "is a file; a folder is needed",
     "bare.zarr": "it is no zarr folder",
     "run.xyz": r"suffix='\.xyz'` is not one of '\.nc', '\.h5'.*'\.csv'",
-    "x\0.csv": "does not exist|cannot be opened",
+    "x\0.csv": "path=.* must be the path of a file",
 }
 
 

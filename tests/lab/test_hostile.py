@@ -320,10 +320,49 @@ def test_control_characters_never_reach_the_terminal(tmp_path):
     assert not set("\x1b\x07\x9b\u202e") & set("".join(said))
 
 
+# Names that are no plain files
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path):
+    for suffix in (".csv", ".nc", ".db", ".toml", ".html"):
+        os.mkfifo(tmp_path / f"pipe{suffix}")
+    readers = {
+        ".csv": infocap.read, ".nc": infocap.load_result, ".db": infocap.lab.Store,
+        ".toml": infocap.lab.Plan.load, ".html": infocap.load_result,
+    }  # fmt: skip
+    for suffix, read in readers.items():
+        with pytest.raises(DataError, match=rf"pipe\{suffix} is no regular file"):
+            read(tmp_path / f"pipe{suffix}")
+    with pytest.raises(DataError, match="no regular file"):
+        infocap.read("/dev/zero")
+    with pytest.raises(DataError, match="holds no card and no result"):
+        infocap.report.gallery(tmp_path, tmp_path / "gallery.html")
+
+
+def test_a_store_with_a_second_name_is_refused(tmp_path):
+    plan = infocap.lab.Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1)
+    infocap.lab.Store(tmp_path / "run.db", plan).close()
+    os.link(tmp_path / "run.db", tmp_path / "again.db")
+    bench = infocap.lab.SimulatedBench(lambda u: u)
+    for name in ("run.db", "again.db"):
+        with pytest.raises(DataError, match="has another name, too"):
+            infocap.lab.Store(tmp_path / name)
+        with pytest.raises(DataError, match="has another name, too"):
+            infocap.lab.acquire(plan, bench, tmp_path / name, progress=False)
+    (tmp_path / "again.db").unlink()
+    infocap.lab.Store(tmp_path / "run.db").close()
+
+
+def test_a_plan_that_is_nested_deeply_is_one_clear_error(tmp_path):
+    (tmp_path / "plan.toml").write_text("a = " + "[" * 100_000 + "]" * 100_000)
+    with pytest.raises(DataError, match="nested too deeply"):
+        infocap.lab.Plan.load(tmp_path / "plan.toml")
+
+
 # Sizes
 
 
-@pytest.mark.parametrize(("inputs", "degree"), [(2, 5000), (100_001, 1), (10, 20)])
+@pytest.mark.parametrize(("inputs", "degree"), [(2, 5000), (10_001, 1), (100_000, 3), (10, 20)])
 def test_a_basis_that_is_too_large_is_refused_before_it_is_made(inputs, degree):
     with pytest.raises(
         ParameterError, match=r"functions of|as no device has|functions \(the limit is 5,000,000\)"

@@ -1,4 +1,4 @@
-"""Thirty kinds of files: the right total from each, in two commands, a preview and an estimate."""
+"""Many kinds of files: the right total from each, in two commands, a preview and an estimate."""
 
 import os
 import subprocess
@@ -583,3 +583,52 @@ def test_a_recorded_voltage_of_a_nanowire_network_may_overshoot():
     # leaves out other rows at the start.
     mean_square = np.mean(((recording.inputs - 0.7) / 0.3) ** 2) * 3
     np.testing.assert_allclose(np.sort(result.raw[1:])[::-1] / mean_square, raw, atol=0.015)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"# Created by Octave 8.4.0\n# name: u\n1 2\n3 4\n", "save -v7 a.mat"),
+        ("a.txt", b"A:1.0 B:2.0\nA:1.5 B:2.5\n", "save it as a table with one row per sample"),
+        ("a.sqlite", b"SQLite format 3\0" + bytes(100), "load it by pandas.read_sql"),
+        ("a.ods", b"PK", "save the workbook as .xlsx"),
+        ("a.nc", b"CDF\x05" + bytes(100), "nccopy -k nc4"),
+    ],
+)
+def test_what_is_not_read_is_told_how_to_save_it(desk, name, content, message):
+    (desk / name).write_bytes(content)
+    with pytest.raises((DataError, ParameterError), match=message):
+        infocap.read(name, u="A")
+
+
+def test_formulas_without_values_are_told(desk):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["u1", "x1"])
+    for k in range(5):
+        book.active.append([0.1 * k, f"={k}*2"])
+    book.save("formulas.xlsx")
+    with pytest.raises(DataError, match="formulas whose values were never computed"):
+        infocap.read("formulas.xlsx")
+
+
+def test_many_arrays_of_single_samples_are_told_how_to_be_put_together(desk):
+    import h5py
+
+    with h5py.File("traces.h5", "w") as file:
+        for number in range(100):
+            file[f"traces/{number}"] = np.zeros(5)
+    with pytest.raises(DataError, match=r"numpy\.stack"):
+        infocap.read("traces.h5", u="V")
+
+
+def test_numbered_runs_of_time_steps_are_not_put_together(desk):
+    import h5py
+
+    with h5py.File("runs.h5", "w") as file:
+        for number in range(10):
+            file[f"run{number}/ao"] = np.linspace(0, 1, 50)
+            file[f"run{number}/ai"] = np.ones((50, 2))
+    recording = infocap.read("runs.h5", u="run3/ao", x="run3/ai")
+    assert recording.inputs.shape == (50, 1)

@@ -1,11 +1,12 @@
 """The live page: the report of a run in a browser while it is measured, killed, resumed and complete; and nobody else sees it."""
 
 import re
+import socket
 import subprocess
 import sys
 import time
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -158,6 +159,25 @@ def test_only_who_knows_the_token_gets_an_answer(complete):
     assert "connect-src" not in infocap.report.page(infocap.lab.status(complete).result)
     with live(complete) as other:
         assert other.split("/")[3] != address.split("/")[3]
+
+
+def test_another_host_gets_no_answer_and_no_page_may_frame_this_one(complete):
+    """A page elsewhere whose name leads to this machine, by DNS rebinding, names itself as the host."""
+    with live(complete) as address:
+        answer = urlopen(address)
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        for host in ("example.org", "localhost", "127.0.0.1"):
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(Request(address, headers={"Host": host}))
+
+
+def test_a_connection_that_says_nothing_is_closed(complete, monkeypatch):
+    monkeypatch.setattr("infocap.lab.report._live.REQUEST_TIMEOUT_S", 0.2)
+    with live(complete) as address:
+        port = int(address.split(":")[2].partition("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+            slow.sendall(b"GET / HT")
+            assert slow.recv(100) == b""  # closed by the server
 
 
 def test_a_page_is_computed_again_only_when_there_is_a_new_result(complete, monkeypatch):

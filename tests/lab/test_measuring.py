@@ -79,7 +79,7 @@ def test_a_batch_that_fails_is_asked_for_again_and_the_failure_names_its_rows(tm
 
 
 def test_a_batch_that_fails_for_good_ends_the_run_after_the_batches_before_it(tmp_path):
-    message = r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"
+    message = r"failed 1 time at sample \d+ to sample \d+ \(OSError: no trigger\)"
     with pytest.raises(DataError, match=message):
         acquire(PLAN, Generator({3}), tmp_path / "other.db", retries=0, progress=False)
     assert len(infocap.read(tmp_path / "other.db").design_index) == 20
@@ -189,7 +189,7 @@ AVERAGED_PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=2)
 
 
 def test_readings_of_different_length_have_no_mean(tmp_path):
-    message = r"failed 1 times at sample 5 .*sample 5 have 2 channels; .*n_readouts"
+    message = r"failed 1 time at sample 5 .*sample 5 have 2 channels; .*n_readouts"
     with pytest.raises(DataError, match=message):
         acquire(AVERAGED_PLAN, ShortAtFirst(), tmp_path / "run.db", retries=0, progress=False)
 
@@ -199,7 +199,7 @@ def test_readings_of_different_length_are_asked_for_again(settings, tmp_path):
     plan = Plan.from_dict(AVERAGED_PLAN.to_dict() | settings)
     recording = acquire(plan, ShortAtFirst(), tmp_path / "run.db", wait_s=0, progress=False)
     assert_array_equal(recording.readouts, plan.inputs)
-    assert "the instrument failed 1 times and was asked again" in recording.checks[0]
+    assert "the instrument failed 1 time and was asked again" in recording.checks[0]
 
 
 def test_a_reading_that_fails_is_asked_for_again_without_the_others_of_its_mean(tmp_path):

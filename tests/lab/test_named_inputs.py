@@ -233,10 +233,10 @@ def test_without_a_basis_one_is_chosen_and_said():
     u = rng.uniform(-1, 1, (100, 2))
     x = np.column_stack([u[:, 0], u[:, 0] * u[:, 1]])
     result = infocap.estimate(u, x)
-    assert len(result.basis) == 45
-    assert result.basis.max_degree == 8
+    assert len(result.basis) == 21
+    assert result.basis.max_degree == 5
     (note,) = [note for note in result.notes if "no basis" in note]
-    words = "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples"
+    words = "legendre, uniform inputs on [-1, 1]; degree 5 chosen, 21 functions for 100 samples"
     assert words in note
     with pytest.raises(DataError, match=r"\(100,\)"):
         infocap.estimate(u[:, 0], x)
@@ -250,7 +250,7 @@ def test_a_recording_is_analysed_with_the_basis_of_its_plan():
     assert recording.input_names == ("Voltage A [V]", "Phase [deg]")
     result = infocap.estimate(recording, method="raw")
     assert result.basis.labels == plan.basis.labels
-    assert any("the basis is that of its plan" in note for note in result.notes)
+    assert any("the plan's basis is used" in note for note in result.notes)
 
 
 def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():

@@ -50,9 +50,7 @@ def test_every_kind_of_result_makes_a_well_formed_page(kind):
     assert ("How well readouts agree with inputs" in said) == (kind == "a slip")
     assert "Capacity by degree" in said
     assert ("gives no error bars" in said) == (result.total_standard_error is None)
-    assert ("95 % interval" in said) == (
-        result.total_standard_error is not None and not result.unreliable
-    )
+    assert ("(95 %)" in said) == (result.total_standard_error is not None and not result.unreliable)
     assert ("p-value" in said) == (result.p_value is not None)
     assert "Where the numbers come from" in said
     assert result.method in said
@@ -92,11 +90,8 @@ def test_everything_measured_is_shown():
     said = words(infocap.report.page(result, title="Tube 7"))
     low, high = result.total_interval(0.95)
     assert "Tube 7" in said
-    assert (
-        f"The device computes {result.total:.3f} ± {result.total_standard_error:.3f} of at most 13"
-        in said
-    )
-    assert f"95 % interval {low:.3f} to {high:.3f}" in said
+    assert f"The device computes {result.total_in_words} of at most 13" in said
+    assert f"± is one standard error; {low:.2f} to {high:.2f} (95 %)" in said
     assert "From 512 samples of 12 readouts and the constant, among 28 Legendre functions" in said
     assert "in functions of the inputs outside this basis" in said
     assert "lost to noise, as repeated measurements show" in said
@@ -237,9 +232,10 @@ def test_the_table_by_degree_adds_up():
     table = re.search(r"<caption>Capacity by degree.*?</table>", page, re.DOTALL).group(0)
     last = re.findall(r"<td[^>]*>(.*?)</td>", table.split("<tfoot>")[1])
     sums = result.by_degree()[1:].sum()  # the constant is in no column of variables
-    assert [float(cell) for cell in last[1:]] == [
+    assert [float(cell) for cell in last[1:-1]] == [
         round(float(value), 2) for value in (*sums, result.capacity.sum())
     ]
+    assert last[-1] == result.qualified_total
     assert last[0] == f"{np.sum(result.capacity > 0)} of {len(result.basis)}"
 
 

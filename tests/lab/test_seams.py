@@ -1,5 +1,7 @@
 """Where pieces meet: names and units in sequences, sequences in the lab and on pages, plans in messages."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -179,8 +181,9 @@ def test_options_have_one_default_and_a_word_of_help():
 
 def test_devices_of_one_title_are_told_apart_in_a_gallery(run, tmp_path):
     result = infocap.estimate(infocap.read(run), basis=PLAN.basis)
-    for name in ("a.html", "b.html"):
-        infocap.report.card(result, tmp_path / name)
+    infocap.report.card(result, tmp_path / "a.html")
+    of_another = replace(result, total=result.total / 2)
+    infocap.report.card(of_another, tmp_path / "b.html")
     names = infocap.report.gallery(tmp_path, tmp_path / "index.html")
     assert names[0] == "My loop"
     assert names[1] in ("My loop (a.html)", "My loop (b.html)")

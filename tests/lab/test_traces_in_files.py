@@ -209,7 +209,7 @@ def test_one_readout_in_one_dimension_is_a_trace_that_was_not_folded(tmp_path):
 def test_commands_say_that_a_trace_was_not_folded_by_their_own_options(folder):
     ran, said = run("diagnose", folder / "run.csv", "--max-delay", "1:4", "--strict")
     assert ran.exit_code == 1
-    assert "the input is held for 8 rows" in said
+    assert "the input stays constant for 8 rows" in said
     assert "Pass --rows-per-step 8 and --offset 3, which makes 8 virtual nodes" in said
     ran, said = run("estimate", folder / "run.csv", "--max-delay", "1:4", "--rows-per-step", 8)
     assert isinstance(ran.exception, DataError)
@@ -229,3 +229,34 @@ def test_a_trace_of_another_length_than_its_inputs_is_refused(folder):
         infocap.estimate(U, TRACE[:, None], infocap.product_basis("legendre", 1, 2))
     with pytest.raises(DataError, match="Of a trace of virtual nodes, give `rows_per_step=8`"):
         infocap.estimate(U, TRACE[:, None], BASIS)
+
+
+def test_the_preview_asks_whether_rows_of_one_input_are_virtual_nodes(folder):
+    _, said = run("import", "--preview", folder / "run.csv")
+    assert "The input stays constant for 8 rows. Were these 8 virtual nodes?" in said
+    assert "--rows-per-step 8 --offset 3" in said
+    _, said = run("import", "--preview", folder / "run.csv", "--rows-per-step", 8, "--offset", 3)
+    assert "virtual nodes?" not in said
+
+
+def test_a_mask_comes_from_a_file(folder, tmp_path):
+    mask = np.random.default_rng(4).choice([-1.0, 0.5, 1.0], 8)
+    held = (U.reshape(-1, 1) * mask).ravel()
+    trace = np.ravel(X)
+    np.savez(tmp_path / "masked.npz", u=held[:, None], x=trace[:, None])
+    (tmp_path / "mask.txt").write_text("\n".join(map(str, mask)))
+    words = (tmp_path / "masked.npz", "--rows-per-step", 8, "--mask", tmp_path / "mask.txt")
+    ran, said = run("import", *words, "-o", tmp_path / "folded.nc")
+    assert ran.exit_code == 0, said
+    np.testing.assert_allclose(infocap.read(tmp_path / "folded.nc").inputs.ravel(), np.ravel(U))
+    (tmp_path / "mask.txt").write_text("one two")
+    ran, said = run("import", *words, "--preview")
+    assert "is no table of numbers" in str(ran.exception)
+
+
+def test_a_table_of_one_column_may_have_a_name(tmp_path):
+    (tmp_path / "u.csv").write_text("V_in\n0.1\n0.2\n0.4\n")
+    (tmp_path / "x.csv").write_text("PD\n1\n2\n3.5\n")
+    recording = infocap.read(tmp_path / "u.csv", tmp_path / "x.csv", u="V_in", x="PD")
+    assert recording.input_names == ("V_in",)
+    assert recording.channel == ("PD",)

@@ -31,13 +31,13 @@ def shown_in_the_terminal(result, folder):
 def test_the_terminal_gives_an_unreliable_total_no_interval(tmp_path):
     output = shown_in_the_terminal(unreliable_result(REASON), tmp_path)
     assert ABOUT in output
-    assert "with 95 % confidence between" not in output
+    assert "(95 %)" not in output.partition("strongest")[0]
 
 
 def test_the_terminal_gives_a_reliable_total_an_interval(tmp_path):
     output = shown_in_the_terminal(reliable_result(), tmp_path)
     assert "unreliable" not in output
-    assert "with 95 % confidence between" in output
+    assert "(95 %)" in output
 
 
 def test_a_plan_from_a_pilot_qualifies_the_pilots_total(tmp_path):
@@ -75,7 +75,7 @@ def test_the_page_qualifies_the_total_and_gives_no_interval():
     assert RING_OF_AN_UNRELIABLE_TOTAL in body_of(page)
     assert "about 6.5found among the functions of this basis" in text
     assert "No interval is given: the warnings below say why" in text
-    for words in ("6.460 ± ", "95 % interval", "no more than chance"):
+    for words in ("6.460 ± ", "(95 %)", "no more than chance"):
         assert words not in text
 
 

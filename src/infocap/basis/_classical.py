@@ -5,7 +5,12 @@ from functools import partial
 import numpy as np
 import scipy
 
-from .._validation import require_positive, require_probability, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_positive,
+    require_probability,
+    require_whole_number,
+)
 from ..typing import Floats
 from ._family import Family, FourierFamily, discrete_family, no_recurrence
 from ._registry import FAMILIES, built_in
@@ -75,6 +80,7 @@ def hermite() -> Family:
 
 
 @built_in
+@checks_arguments
 def jacobi(a: float, b: float) -> Family:
     """Return the Jacobi polynomials, for a Beta(a, b) input stretched to [-1, 1] (or to `domain`).
 
@@ -101,6 +107,7 @@ def jacobi(a: float, b: float) -> Family:
 
 
 @built_in
+@checks_arguments
 def laguerre(shape: float = 1.0) -> Family:
     """Return the Laguerre polynomials, for an exponential or Gamma(shape) input.
 
@@ -176,6 +183,7 @@ def fourier() -> Family:
 
 
 @built_in
+@checks_arguments
 def binomial(n: int, p: float = 0.5) -> Family:
     """Return the Krawtchouk polynomials, for an input that counts 0, 1, ..., n successes.
 
@@ -209,6 +217,7 @@ def binomial(n: int, p: float = 0.5) -> Family:
 
 
 @built_in
+@checks_arguments
 def bernoulli(p: float = 0.5) -> Family:
     """Return the two functions of a binary input, which is 1 with probability `p` and else 0.
 

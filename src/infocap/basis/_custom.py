@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._validation import checks_arguments, require_limits, require_numbers
 from ..errors import DataError, ParameterError
-from ..typing import ArrayLike, Floats
+from ..typing import ArrayLike, Floats, Limits
 from ._family import Family, discrete_family
 from ._registry import built_in
 
@@ -34,6 +35,7 @@ REACH_OF_INFINITE_PIECE = 4.0
 
 
 @built_in
+@checks_arguments
 def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     """Return the family of an input that takes a few known levels.
 
@@ -49,10 +51,10 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     >>> table([0, 1, 2, 3]).quantile(np.array([0.1, 0.9]))
     array([0., 3.])
     """
-    levels = np.asarray(levels, dtype=float).ravel()
+    levels = require_numbers("levels", levels, finite=False).ravel()
     if weights is None:
         weights = np.ones(len(levels))
-    weights = np.asarray(weights, dtype=float).ravel()
+    weights = require_numbers("weights", weights, finite=False).ravel()
     if len(levels) == 0 or len(levels) != len(weights):
         raise DataError(
             f"there are {len(levels)} levels and {len(weights)} weights; give one weight per level."
@@ -78,6 +80,7 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     )
 
 
+@checks_arguments
 def samples(recorded: ArrayLike) -> Family:
     """Return the family of an input whose distribution is that of recorded values.
 
@@ -96,9 +99,10 @@ def samples(recorded: ArrayLike) -> Family:
     return table(recorded)
 
 
+@checks_arguments
 def density(
     function: Density,
-    support: tuple[float, float],
+    support: Limits,
     *,
     breakpoints: Numbers = (),
     max_degree: int = 60,
@@ -124,7 +128,7 @@ def density(
     >>> round(float(triangle.quantile(np.array([0.125]))[0]), 6)
     -0.5
     """
-    start, stop = support
+    start, stop = require_limits("support", support)
     edges = [float(edge) for edge in (start, *sorted(breakpoints), stop)]
     if not all(low < high for low, high in pairwise(edges)):
         raise ParameterError(
@@ -206,8 +210,8 @@ def _converged_recurrence(function: Density, edges: list[float], count: int) -> 
             return coefficients
     raise DataError(
         f"the density's recurrence coefficients still change by {change:.1e} at {NODE_COUNTS[-1]} "
-        "nodes per piece; name its kinks and jumps in breakpoints=, give a support closer to "
-        "where it lives, or lower max_degree."
+        "nodes per piece; name its kinks and jumps in breakpoints=, give a narrower "
+        "support=, outside which it is almost zero, or lower max_degree."
     )
 
 

@@ -16,13 +16,19 @@ import numpy as np
 
 from .._arrays import array_namespace
 from .._formatting import name_and_unit
-from .._validation import answers_unknown_parameters, require_positive, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_positive,
+    require_whole_number,
+    require_whole_numbers,
+    shown,
+)
 from ..errors import ParameterError
-from ..typing import Floats, Integers
+from ..typing import Floats, Integers, Limits
 from ._classical import fourier, legendre
 from ._evaluate import TileSizes
 from ._family import Family
-from ._index_sets import MAX_CANDIDATES, counts_by_degree, refuse_too_many
+from ._index_sets import MAX_CANDIDATES, MAX_INDEX, counts_by_degree, refuse_too_many
 from ._inputs import find_families
 from ._product import ProductBasis
 from ._shifts import DELAY, FUNCTION, INPUT, ROWS_PER_PIECE, ShiftEvaluator, as_patterns
@@ -68,6 +74,7 @@ class DelayedBasis(ProductBasis):
 
     of_sequences = True
 
+    @checks_arguments
     def __init__(
         self,
         families: Sequence[Family],
@@ -81,7 +88,12 @@ class DelayedBasis(ProductBasis):
         self.column_families = tuple(families)
         if slow_time or period is not None:
             self.column_families += (_family_of_time(period),)
-        indices = np.asarray(indices, dtype=np.int16)
+        indices = require_whole_numbers("indices", indices, "terms, 3 per factor", 0, MAX_INDEX)
+        if indices.shape[1] % 3 or not indices.size:
+            raise ParameterError(
+                f"`indices={shown(indices)}` must be (terms, 3 per factor): input, delay, function."
+            )
+        indices = indices.astype(np.int16)
         self.factors = indices.reshape(len(indices), -1, 3)
         delays = self.factors[:, :, DELAY].astype(int)
         self.largest_delays = delays.max(axis=1)
@@ -117,6 +129,7 @@ class DelayedBasis(ProductBasis):
 
         return _look_up(self.column_families, self.factors, moments).prod(axis=1)
 
+    @checks_arguments
     def label(self, term: int) -> str:
         """Return the name of one function, such as ``P1(u[t-3])·P2(u[t-5])``.
 
@@ -141,6 +154,7 @@ class DelayedBasis(ProductBasis):
             name = "u" if self.n_inputs == 1 else f"u{number + 1}"
         return f"{name}[t-{delay}]" if delay else f"{name}[t]"
 
+    @checks_arguments
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """Return the sums over all samples of y_l z_k, (terms, columns).
 
@@ -151,9 +165,12 @@ class DelayedBasis(ProductBasis):
             (samples, columns) of consecutive samples.
         """
         sums: dict[int, Any] = {}  # of the functions from this place on
-        for u, z in pieces:
+        for piece in self._listed(pieces):
+            u, z = self._checked_piece(piece)
             for place, products in self._evaluator(u).products(u, z):
                 sums[place] = sums[place] + products if place in sums else products
+        if not sums:
+            raise ParameterError("`pieces` is empty; give inputs and columns.")
         in_order = [sums[place] for place in sorted(sums)]
         return array_namespace(*in_order).concat(in_order)
 
@@ -162,6 +179,7 @@ class DelayedBasis(ProductBasis):
         """How many samples to prepare at a time: so many that their history hardly counts."""
         return ROWS_PER_PIECE
 
+    @checks_arguments
     def extended(self, max_functions: int, memory: int | None = None) -> "DelayedBasis":
         """Return this basis and further functions.
 
@@ -209,6 +227,7 @@ class DelayedBasis(ProductBasis):
             delays[degree] = int(self.largest_delays[self.degrees == degree].max())
         return delays
 
+    @checks_arguments
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
         """Refuse: a grid over all delays would be far too large."""
         raise ParameterError(
@@ -239,14 +258,14 @@ class DelayedBasis(ProductBasis):
         )
 
 
-@answers_unknown_parameters
+@checks_arguments
 def delayed_basis(
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     n_inputs: int | None = None,
     max_delay: int | Mapping[int, int] | None = None,
     *,
     max_degree: int | None = None,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     min_delay: int = 0,
     max_factors: int | None = None,
     time_degree: int = 0,
@@ -373,7 +392,8 @@ def _largest_delays(
         windows[degree] = require_whole_number("max_delay", delay, min_delay)
     if not windows or max(windows.values()) > MAX_DELAY:
         raise ParameterError(
-            f"`max_delay={max_delay!r}` must name a degree, with delays of at most {MAX_DELAY:,}."
+            f"`max_delay={shown(max_delay)}` must name a degree, with delays of at most "
+            f"{MAX_DELAY:,}."
         )
     return windows
 

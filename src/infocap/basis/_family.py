@@ -7,19 +7,20 @@ useful recurrence and override `values` and `quadrature`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import ceil
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
+from .._kinds import is_number, is_sequence
+from .._validation import check_fields, checks_arguments, require_limits, require_numbers, shown
 from ..errors import ParameterError
-from ..typing import Floats, Integers
+from ..typing import ArrayLike, Floats, Integers, Limits
 from ._registry import restore
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
@@ -30,6 +31,8 @@ MAX_FUNCTIONS_PER_INPUT = 4096
 # Numbers of a table that is computed at a time, 80 MB. A quadrature of degree 4000 at once would
 # take 1 GB.
 MAX_TABLE_SIZE = 10_000_000
+# Functions of one family that are computed: degrees are indices of 16 bits.
+MAX_FUNCTIONS = 32_768
 # Probabilities at which quantiles are compared with the support, far enough in the tails to notice
 # that a distribution is unbounded.
 COMPARED_PROBABILITIES = (1e-6, 0.5, 1 - 1e-6)
@@ -87,7 +90,7 @@ class Family:
     distribution: str
     parameters: tuple[tuple[str, Any], ...] = ()
     canonical: tuple[float, float] = (-1.0, 1.0)
-    support: tuple[float, float] = (-1.0, 1.0)
+    support: Limits = (-1.0, 1.0)
     domain: tuple[float, float] = (-1.0, 1.0)
     largest_degree: int | None = None
     variable: str = field(default="", compare=False)
@@ -99,8 +102,10 @@ class Family:
 
     def __post_init__(self) -> None:
         """Refuse a support that the quantiles leave: inputs that are drawn would be refused."""
+        check_fields(self)
+        require_limits("support", self.support)
         probabilities = np.array(COMPARED_PROBABILITIES)
-        x = np.asarray(self.canonical_quantile(probabilities), dtype=float)
+        x = require_numbers("canonical_quantile(p)", self.canonical_quantile(probabilities))
         low, high = self.support
         slack = MAX_RELATIVE_EXCESS * np.max(np.abs(x))
         if not (low - slack <= np.min(x) and np.max(x) <= high + slack):
@@ -109,6 +114,16 @@ class Family:
                 f"quantiles, which run from {np.min(x):g} to {np.max(x):g}; give the range of x, "
                 "such as support=(-np.inf, np.inf) for an unbounded input."
             )
+
+    def _as_array(self, name: str, values: Any) -> Any:
+        """Return numbers as an array; arrays of all libraries stay what they are."""
+        is_array = hasattr(values, "__array_namespace__") or hasattr(values, "__dlpack__")
+        return values if is_array else require_numbers(name, values, finite=False)
+
+    def _refuse_count(self, count: int) -> None:
+        """Refuse a number of functions that nobody can compute."""
+        if not 0 < count <= MAX_FUNCTIONS:
+            raise ParameterError(f"`count={count}` must be from 1 to {MAX_FUNCTIONS:,}.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self._identity == other._identity
@@ -128,7 +143,8 @@ class Family:
                 identity.append(value.tobytes() if isinstance(value, np.ndarray) else value)
         return tuple(identity)
 
-    def on(self, domain: tuple[float, float]) -> Family:
+    @checks_arguments
+    def on(self, domain: Limits) -> Family:
         """Return the same family for inputs that live on another interval.
 
         Parameters
@@ -138,13 +154,14 @@ class Family:
         """
         if not _is_interval(domain):
             raise ParameterError(
-                f"`domain={domain!r}` is not an interval; give low < high, both finite. Different "
-                "intervals for different inputs: product_basis([legendre().on((0, 1)), "
+                f"`domain={shown(domain)}` is not an interval; give low < high, both finite. "
+                "Different intervals for different inputs: product_basis([legendre().on((0, 1)), "
                 "legendre().on((0, 2))], ...)."
             )
         low, high = domain
         return self._changed(domain=(float(low), float(high)))
 
+    @checks_arguments
     def named(self, variable: str) -> Family:
         """Return the same family for an input with a name and perhaps a unit.
 
@@ -176,6 +193,7 @@ class Family:
             return super().__reduce_ex__(protocol)
         return restore, (self.name, dict(self.parameters), self.domain, self.variable)
 
+    @checks_arguments
     def count(self, degree: int) -> int:
         """Return how many functions have at most this degree.
 
@@ -186,6 +204,7 @@ class Family:
         """
         return self.per_degree * degree + 1
 
+    @checks_arguments
     def degrees(self, count: int) -> Integers:
         """Return the degree of each function.
 
@@ -196,6 +215,7 @@ class Family:
         """
         return -(-np.arange(count) // self.per_degree)  # rounded up
 
+    @checks_arguments
     def degrees_up_to(self, limit: int, strict: bool = False) -> Integers:
         """Return the degrees of the functions up to a limit.
 
@@ -223,6 +243,7 @@ class Family:
             )
         return self.degrees(self.count(limit))
 
+    @checks_arguments
     def label(self, index: int, variable: str) -> str:
         """Return what a function is called in tables and plots, such as ``P2(u3)``.
 
@@ -235,6 +256,7 @@ class Family:
         """
         return f"{self.symbol}{index}({variable})"
 
+    @checks_arguments
     def standard(self, u: Floats) -> Floats:
         """Return inputs on `domain` as values of the canonical variable.
 
@@ -243,10 +265,12 @@ class Family:
         u
             The inputs, in an array of any shape.
         """
+        u = self._as_array("u", u)
         low, high = self.domain
         start, stop = self.canonical
         return start + (u - low) * ((stop - start) / (high - low))
 
+    @checks_arguments
     def natural(self, x: Floats) -> Floats:
         """Return values of the canonical variable as inputs on `domain`.
 
@@ -255,6 +279,7 @@ class Family:
         x
             The values, in an array of any shape.
         """
+        x = self._as_array("x", x)
         low, high = self.domain
         start, stop = self.canonical
         return low + (x - start) * ((high - low) / (stop - start))
@@ -265,6 +290,7 @@ class Family:
         low, high = self.natural(np.array(self.support))
         return float(low), float(high)
 
+    @checks_arguments
     def quantile(self, p: Floats) -> Floats:
         """Return the inputs at some probabilities.
 
@@ -275,9 +301,10 @@ class Family:
         p
             The probabilities, in an array of any shape.
         """
-        return self.natural(self.canonical_quantile(np.asarray(p, dtype=float)))
+        return self.natural(self.canonical_quantile(require_numbers("p", p, finite=False)))
 
-    def values(self, x: Any, count: int) -> Any:
+    @checks_arguments
+    def values(self, x: ArrayLike, count: int) -> Any:
         """Return the values of the first functions, (count, \\*x.shape).
 
         Parameters
@@ -288,8 +315,10 @@ class Family:
         count
             The number of functions, from the constant on.
         """
+        x = self._as_array("x", x)
         xp = array_namespace(x)
         if count not in self._tables:
+            self._refuse_count(count)
             a, b = self.recurrence(max(count - 1, 1))
             self._tables[count] = a.tolist(), b.tolist()
         a, b = self._tables[count]
@@ -302,6 +331,7 @@ class Family:
             functions.append(following)
         return xp.stack(functions, axis=0)
 
+    @checks_arguments
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Return Gauss nodes and weights, exact for polynomials up to degree 2 count - 1.
 
@@ -310,6 +340,7 @@ class Family:
         count
             The number of nodes.
         """
+        self._refuse_count(count)
         a, b = self.recurrence(count)
         nodes = scipy.linalg.eigvalsh_tridiagonal(a, b[: count - 1])
         # The weights are the Christoffel numbers 1 / sum_k p_k(x)². These keep their digits where
@@ -320,6 +351,7 @@ class Family:
         ]
         return nodes, np.concatenate(weights)
 
+    @checks_arguments
     def fourth_moments(self, count: int) -> Floats:
         """Return E[p_k^4] of the first functions, exactly.
 
@@ -349,7 +381,7 @@ class FourierFamily(Family):
         function = "cos" if index % 2 else "sin"
         return f"{function}{(index + 1) // 2}({variable})"
 
-    def values(self, x: Any, count: int) -> Any:
+    def values(self, x: ArrayLike, count: int) -> Any:
         """Return the first `count` functions at phases of any shape, (count, \\*x.shape)."""
         xp = array_namespace(x)
         norm = float(np.sqrt(2.0))
@@ -393,22 +425,27 @@ class DiscreteFamily(Family):
     levels: Floats = field(repr=False)  # values of the canonical variable, ascending
     mass: Floats = field(repr=False)  # the probability of each level
 
-    def values(self, x: Any, count: int) -> Any:
+    @checks_arguments
+    def values(self, x: ArrayLike, count: int) -> Any:
         """Return the first `count` functions at points of any shape, (count, \\*x.shape).
 
         A point takes the value of the level next to it.
         """
+        x = self._as_array("x", x)
         if count not in self._tables:
+            self._refuse_count(count)
             self._tables[count] = _orthogonal_polynomials(self.levels, self.mass, count)
         xp = array_namespace(x)
         table = to_library_of(self._tables[count], x)
         level_of_point = to_library_of(self.nearest(to_numpy(x).ravel()), x)
         return xp.reshape(xp.take(table, level_of_point, axis=1), (count, *x.shape))
 
+    @checks_arguments
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Return the levels and their probabilities, which are exact for every degree."""
         return self.levels, self.mass
 
+    @checks_arguments
     def nearest(self, x: Floats) -> Integers:
         """Return the number of the level next to each point.
 
@@ -418,7 +455,7 @@ class DiscreteFamily(Family):
             Values of the canonical variable.
         """
         midpoints = (self.levels[1:] + self.levels[:-1]) / 2
-        return np.searchsorted(midpoints, x)
+        return np.searchsorted(midpoints, require_numbers("x", x, finite=False))
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:
@@ -478,10 +515,7 @@ def _in_parts(values: Floats, count: int) -> list[Floats]:
 
 def _is_interval(domain: Any) -> bool:
     """Return whether these are two finite numbers, the lower one first."""
-    if not isinstance(domain, Sequence | np.ndarray) or len(domain) != 2:
+    if not is_sequence(domain) or len(domain) != 2:
         return False
     low, high = domain
-    for edge in (low, high):
-        if not isinstance(edge, Real) or not np.isfinite(float(edge)):
-            return False
-    return bool(low < high)
+    return is_number(low) and is_number(high) and bool(low < high)

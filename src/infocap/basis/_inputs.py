@@ -7,15 +7,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_whole_number, shown
 from ..errors import ParameterError
+from ..typing import Limits
 from ._family import Family
 from ._registry import make, restore
 
 # Every function keeps an index for each input: with more inputs, even degree 1 would take 20 GB.
-MAX_BASIS_INPUTS = 100_000
+MAX_BASIS_INPUTS = 10_000
 
 
+@checks_arguments
 def inputs(*described: str) -> list[Family]:
     """Return inputs with their names, units, ranges and distributions.
 
@@ -38,15 +40,14 @@ def inputs(*described: str) -> list[Family]:
     for text in described:
         if not isinstance(text, str):
             raise ParameterError(
-                f"`inputs={described!r}` must be texts such as 'Voltage [V]:0:5', one per input."
+                f"`inputs={shown(described)}` must be texts such as 'Voltage [V]:0:5', one per "
+                "input."
             )
         texts.append(text if ":" in text else f"{text}:uniform")
     return find_families(texts, None)
 
 
-def find_families(
-    family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None
-) -> list[Family]:
+def find_families(family: Any, n_inputs: int | None, domain: Limits | None = None) -> list[Family]:
     """Return one family per input.
 
     Parameters
@@ -67,15 +68,14 @@ def find_families(
                 "give fewer."
             )
     if isinstance(family, Sequence) and not isinstance(family, str):
-        entries = list(family)
+        if not family or n_inputs not in (None, len(family)) or len(family) > MAX_BASIS_INPUTS:
+            raise ParameterError(
+                f"`n_inputs={n_inputs}` but {len(family)} families are given; give one family for "
+                f"each input, {MAX_BASIS_INPUTS:,} at most, or leave out `n_inputs`."
+            )
+        families = [_family_of(entry) for entry in family]
     else:
-        entries = [family] * (n_inputs or 1)
-    if not entries or n_inputs not in (None, len(entries)):
-        raise ParameterError(
-            f"`n_inputs={n_inputs!r}` but {len(entries)} families are given; give one family for "
-            "each input, or leave out `n_inputs`."
-        )
-    families = [_family_of(entry) for entry in entries]
+        families = [_family_of(family)] * (n_inputs or 1)
     _refuse_equal_names(families)
     if domain is not None:
         families = [of_input.on(domain) for of_input in families]
@@ -89,9 +89,11 @@ def _family_of(entry: Any) -> Family:
     if isinstance(entry, str):
         return _family_of_text(entry)
     if isinstance(entry, dict):
+        if "name" not in entry:
+            raise ParameterError(f"`family={shown(entry)}` has no name; give name='legendre'.")
         return restore(**entry)
     raise ParameterError(
-        f"`family={entry!r}` must be a name, or a Family such as legendre() of infocap.basis."
+        f"`family={shown(entry)}` must be a name, or a Family such as legendre() of infocap.basis."
     )
 
 

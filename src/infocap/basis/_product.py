@@ -19,9 +19,15 @@ from .._arrays import (
     to_numpy,
 )
 from .._formatting import html_for_notebook, name_and_unit
-from .._validation import answers_unknown_parameters, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_numbers,
+    require_whole_number,
+    require_whole_numbers,
+    shown,
+)
 from ..errors import DataError, ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import ArrayLike, Floats, Integers, Limits
 from ._evaluate import DEVICE_TILES, HOST_TILES, ProductEvaluator, TileSizes, slices
 from ._family import Family
 from ._index_sets import MAX_CANDIDATES, explicit_set, indices_of, total_degrees
@@ -62,12 +68,20 @@ class ProductBasis:
     column_families: tuple[Family, ...] = ()
     _further_arguments: tuple[Any, ...] = ()  # of the class, after families and indices
 
+    @checks_arguments
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
         # `DelayedBasis` has set them before, because slow time has a family of its own.
         self.column_families = self.column_families or self.families
         self.n_inputs = len(self.families)  # q
+        if not self.families:
+            raise ParameterError("`families` is empty; give one family for each input.")
         self.indices = np.asarray(indices)
+        is_table = self.indices.ndim == 2 and self.indices.dtype.kind in "iu"
+        if not is_table or not (self.of_sequences or self.indices.shape[1] == self.n_inputs):
+            raise ParameterError(
+                f"`indices={shown(indices)}` must be whole numbers, (terms, {self.n_inputs})."
+            )
         self.indices.setflags(write=False)
         self._evaluators: dict[bool, Any] = {}  # for inputs on the host and for those on a device
         constant_is_first = len(self.indices) > 0 and not self.indices[0].any()
@@ -117,6 +131,7 @@ class ProductBasis:
             names.append(name)
         return names
 
+    @checks_arguments
     def named(self, names: Sequence[str]) -> ProductBasis:
         """Return the same functions, their inputs named.
 
@@ -129,6 +144,10 @@ class ProductBasis:
             One name for each input, perhaps with a unit, such as ``Bias [V]``.
         """
         families = []
+        if len(names) != self.n_inputs:
+            raise ParameterError(
+                f"`names={shown(names)}` must be {self.n_inputs} names, one for each input."
+            )
         for family, name in zip(self.families, names, strict=True):
             keeps_its_name = bool(family.variable) or not name or name.isdigit()
             families.append(family if keeps_its_name else family.named(name))
@@ -141,6 +160,7 @@ class ProductBasis:
         """Names such as ``P1(u1)·P2(u3)``; the constant is ``1``."""
         return [self.label(term) for term in range(len(self))]
 
+    @checks_arguments
     def label(self, term: int) -> str:
         """Return the name of one function, without making those of all others.
 
@@ -173,7 +193,7 @@ class ProductBasis:
 
     def _checked(self, u: ArrayLike) -> Floats:
         """Return inputs as an array with a column for each input."""
-        u = np.asarray(u, dtype=float)
+        u = require_numbers("u", u, finite=False)
         if self.of_sequences and u.ndim == 1:
             u = u[:, None]
         is_table = u.ndim == 2 and u.shape[1] == len(self.column_families)
@@ -184,6 +204,7 @@ class ProductBasis:
             raise DataError(f"u has shape {u.shape}; the basis needs {needed}.")
         return u
 
+    @checks_arguments
     def positions_in(self, other: ProductBasis) -> Integers:
         """Return the place of each function in another basis, -1 where it is not there.
 
@@ -196,6 +217,7 @@ class ProductBasis:
         place_of_key = {key: place for place, key in enumerate(_row_keys(other.indices, width))}
         return np.array([place_of_key.get(key, -1) for key in _row_keys(self.indices, width)])
 
+    @checks_arguments
     def values(self, u: Any, buffer: Any = None) -> Any:
         """Return the values of all functions, (terms, samples), in the array library of the inputs.
 
@@ -207,10 +229,13 @@ class ProductBasis:
             An array (terms, samples) of an earlier call that is overwritten, if it is wide enough:
             fresh memory for each of many pieces costs a tenth of what is computed with them.
         """
+        self._refuse_other_inputs(u)
         if not is_on_host(u) and multiply_function(u) is None:
             return self._values_without_writing(u)
         evaluator = self._evaluator(u)
         n_samples = u.shape[0] - self.memory
+        if buffer is not None and tuple(getattr(buffer, "shape", ()))[:1] != (len(self),):
+            raise ParameterError(f"`buffer={shown(buffer)}` must be what `values` returned.")
         if buffer is None or buffer.shape[1] < n_samples:
             xp = array_namespace(u)
             buffer = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
@@ -229,6 +254,7 @@ class ProductBasis:
         in_order_of_tiles = xp.concat([xp.concat(column) for column in columns.values()], axis=1)
         return evaluator.row_of.take_from(in_order_of_tiles)
 
+    @checks_arguments
     def value_blocks(self, u: Any) -> Iterator[Any]:
         """Yield the values of all functions in consecutive blocks (terms, samples).
 
@@ -237,10 +263,13 @@ class ProductBasis:
         u
             Inputs (samples, inputs), with `memory` rows of history in front.
         """
+        self._refuse_other_inputs(u)
+        evaluator = self._evaluator(u)
         n_samples = u.shape[0] - self.memory
-        for samples in slices(n_samples, self._evaluator(u).sizes.samples(len(self))):
+        for samples in slices(n_samples, evaluator.sizes.samples(len(self))):
             yield self.values(u[samples.start : samples.stop + self.memory, :])
 
+    @checks_arguments
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """Return the sums over all samples of y_l z_k, (terms, columns).
 
@@ -255,7 +284,8 @@ class ProductBasis:
         sums: dict[int, Any] = {}
         # For each shape of a product: fresh memory for each product would cost a tenth of it.
         buffers: dict[tuple[int, int], Floats] = {}
-        for u, z in pieces:
+        for piece in self._listed(pieces):
+            u, z = self._checked_piece(piece)
             # On the processor and on a device the two fastest ways to multiply.
             z_transposed = z.T if is_on_host(u) else contiguous(z.T)
             for tile in self._evaluator(u).tiles(u):
@@ -270,6 +300,8 @@ class ProductBasis:
                     sums[number] += np.matmul(z_of_tile, tile.rows.T, out=buffers[shape])
                 else:
                     sums[number] += (z_of_tile @ tile.rows.T)[:, : tile.n_functions]
+        if not sums:
+            raise ParameterError("`pieces` is empty; give inputs and columns.")
         sums_of_tiles = list(sums.values())
         in_order_of_tiles = array_namespace(*sums_of_tiles).concat(sums_of_tiles, axis=1)
         row_of = self._evaluator(in_order_of_tiles).row_of
@@ -282,6 +314,7 @@ class ProductBasis:
         """How many samples to prepare at a time: so many that a tile of them stays in cache."""
         return HOST_TILES.samples(HOST_TILES.height(len(self)))
 
+    @checks_arguments
     def sum_over_samples(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """Return the sum over samples of weight times y^power, for every function: (terms,).
 
@@ -294,8 +327,12 @@ class ProductBasis:
         power
             The power of the values.
         """
+        self._refuse_other_inputs(u)
+        n_samples = u.shape[0] - self.memory
         if weights is None:
-            weights = np.ones(u.shape[0] - self.memory)
+            weights = np.ones(n_samples)
+        elif np.shape(weights) != (n_samples,):
+            raise DataError(f"`weights={shown(weights)}` must be ({n_samples},), one per sample.")
         weights = to_library_of(weights, u)
         sums: dict[int, Any] = {}  # of the functions from this number on
         for tile in self._evaluator(u).tiles(u):
@@ -306,6 +343,7 @@ class ProductBasis:
         )
         return in_order_of_tiles[self._evaluator(u).row_of.rows]
 
+    @checks_arguments
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
         """Return the sum of coefficient times function at all samples: (samples,).
 
@@ -318,12 +356,18 @@ class ProductBasis:
             (samples, columns).
         """
         u = self._checked(u)
+        if np.shape(coefficients)[:1] != (len(self),):
+            raise DataError(
+                f"`coefficients={shown(coefficients)}` must be ({len(self)},), one per function."
+            )
+        coefficients = np.asarray(coefficients)
         evaluator = self._evaluator(u)
         combined = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
         for tile in evaluator.tiles(u):
             combined[tile.samples] += tile.values.T @ coefficients[evaluator.order[tile.functions]]
         return combined
 
+    @checks_arguments
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
         """Return the nodes (nodes, inputs) and the weights (nodes,) of a tensor Gauss rule.
 
@@ -335,6 +379,7 @@ class ProductBasis:
         """
         if nodes_per_input is None:
             nodes_per_input = self.max_degree + 1
+        nodes_per_input = require_whole_number("nodes_per_input", nodes_per_input, 1)
         nodes = []
         weights = []
         for family in self.families:
@@ -350,6 +395,7 @@ class ProductBasis:
         products_of_weights = reduce(np.multiply.outer, weights)
         return grid.reshape(size, self.n_inputs), products_of_weights.ravel()
 
+    @checks_arguments
     def subset(self, rows: Integers) -> Self:
         """Return the basis of some of the functions.
 
@@ -358,10 +404,32 @@ class ProductBasis:
         rows
             Their numbers, increasing from 0, the constant.
         """
+        rows = require_whole_numbers("rows", rows, "functions", 0, len(self) - 1)
         if len(rows) == len(self):
             return self
         return type(self)(self.families, self.indices[rows], *self._further_arguments)
 
+    def joined(self, other: ProductBasis) -> Self:
+        """Return the basis of all functions of this one and of another, each once, by degree.
+
+        Parameters
+        ----------
+        other
+            A basis of the same kind and the same inputs.
+        """
+        is_new = other.positions_in(self) < 0
+        if not is_new.any():
+            return self
+        width = max(self.indices.shape[1], other.indices.shape[1])
+        rows = np.zeros((len(self) + np.count_nonzero(is_new), width), dtype=self.indices.dtype)
+        # Functions of delayed inputs with fewer factors than others end with zeros.
+        rows[: len(self), : self.indices.shape[1]] = self.indices
+        rows[len(self) :, : other.indices.shape[1]] = other.indices[is_new]
+        degrees = np.concatenate([self.degrees, other.degrees[is_new]])
+        in_order = rows[np.argsort(degrees, kind="stable")]
+        return type(self)(self.families, in_order, *self._further_arguments)
+
+    @checks_arguments
     def extended(self, max_functions: int) -> ProductBasis:
         """Return this basis and further functions of lowest degree.
 
@@ -403,6 +471,7 @@ class ProductBasis:
         return {"families": [describe(family) for family in self.families]}
 
     @classmethod
+    @checks_arguments
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
         """Return the basis that `to_dict` has described.
 
@@ -413,12 +482,39 @@ class ProductBasis:
         indices
             The `indices` of the same basis.
         """
+        if not isinstance(data.get("families"), list | tuple):
+            raise ParameterError(f"`data={shown(data)}` is not what `to_dict` gives.")
         families = [restore(**description) for description in data["families"]]
         return cls(families, np.asarray(indices), **data.get("delayed", {}))
 
     def __reduce__(self) -> Any:
         """Pickle without the tables that can be made again."""
         return type(self), (self.families, np.array(self.indices), *self._further_arguments)
+
+    def _refuse_other_inputs(self, u: Any) -> None:
+        """Refuse what is no array of this basis's inputs, of any library."""
+        shape = tuple(getattr(u, "shape", ()))
+        n_columns = len(self.column_families)
+        is_table = hasattr(u, "dtype") and len(shape) == 2 and shape[1] == n_columns
+        if not is_table or shape[0] < self.memory:
+            raise DataError(f"`u={shown(u)}` must be an array of inputs, (samples, {n_columns}).")
+
+    def _listed(self, pieces: Any) -> Iterable[Any]:
+        """Return what yields pieces; refuse an array, which would yield its rows."""
+        if hasattr(pieces, "shape"):
+            raise ParameterError(f"`pieces={shown(pieces)}` must be a list of (inputs, columns).")
+        return pieces
+
+    def _checked_piece(self, piece: Any) -> tuple[Any, Any]:
+        """Return the inputs and the columns of consecutive samples, checked."""
+        if not isinstance(piece, list | tuple) or len(piece) != 2:
+            raise ParameterError(f"`pieces` has {shown(piece)}; give (inputs, columns).")
+        u, z = piece
+        self._refuse_other_inputs(u)
+        n_samples = u.shape[0] - self.memory
+        if len(getattr(z, "shape", ())) != 2 or z.shape[0] != n_samples:
+            raise DataError(f"`z={shown(z)}` must be an array of columns, ({n_samples}, columns).")
+        return u, z
 
     def _evaluator(self, u: Any) -> Any:
         """Return how to evaluate the functions where the inputs are; it is made once."""
@@ -444,13 +540,13 @@ def _row_keys(indices: Integers, width: int) -> list[bytes]:
     return rows.view(f"V{8 * width}")[:, 0].tolist()  # each row as one item of 8 bytes per number
 
 
-@answers_unknown_parameters
+@checks_arguments
 def product_basis(
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     n_inputs: int | None = None,
     max_degree: int | None = None,
     *,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     index_set: str = "total",
     max_interactions: int | None = None,
     indices: ArrayLike | None = None,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy
 
-from ..errors import ParameterError
+from .._validation import checks_arguments, require_numbers
+from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._delayed import DelayedBasis, sort_terms
 from ._family import Family
@@ -88,6 +89,7 @@ class RecordedFamily(Family):
 
 
 @built_in
+@checks_arguments
 def recorded(nodes: Sequence[float] = (), mass: Sequence[float] = ()) -> Family:
     """Return the family of an input with the distribution that its recorded values have.
 
@@ -104,8 +106,10 @@ def recorded(nodes: Sequence[float] = (), mass: Sequence[float] = ()) -> Family:
     >>> infocap.delayed_basis("recorded", max_delay={1: 1}).labels
     ['1', 'P1(u[t])', 'P1(u[t-1])']
     """
-    points = np.asarray(nodes, dtype=float)
-    weights = np.asarray(mass, dtype=float)
+    points = require_numbers("nodes", nodes, "nodes")
+    weights = require_numbers("mass", mass, "nodes")
+    if len(points) != len(weights):
+        raise DataError(f"there are {len(points)} nodes and {len(weights)} masses; give as many.")
     cumulative = np.cumsum(weights) - weights / 2
 
     def quantile(p: Floats) -> Floats:

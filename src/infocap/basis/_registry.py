@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import numpy as np
 
 from .._plugins import find_by_name
+from .._validation import shown
 from ..errors import ParameterError
 
 if TYPE_CHECKING:
@@ -121,8 +122,8 @@ def restore(
     except TypeError as error:
         function = name if name in BUILT_IN else "jacobi"
         raise ParameterError(
-            f"`family={name!r}` needs other parameters than {parameters}: {error}; pass a family "
-            f"such as infocap.basis.{function}(...)."
+            f"`family={shown(name)}` needs other parameters than {parameters}: {error}; pass a "
+            f"family such as infocap.basis.{function}(...)."
         ) from None
     if family.name == name and name not in BUILT_IN:
         _mark_restorable(family)

@@ -12,16 +12,17 @@ import numpy as np
 
 from ..errors import Check
 from ..typing import Floats
+from ._chance import level, poisson_tail
 from ._excerpt import Excerpt, numbers
 from ._finding import finding
 from ._outliers import belong_to_inputs
 from ._rows import capacity_of_rows, follow_inputs
 
-# The distance of a row to its nearest ones counts to this one of them, so that a few rows that are
-# alike by chance are no cluster.
+# The distance of a row to the others is that to its fourth nearest row, so that a few rows that are
+# alike by chance form no group.
 N_NEAREST = 4
-# Rows are alike whose distance to these is less than this part of the usual one. Among the rows
-# that are compared there must be so many.
+# Rows are alike where this distance is less than this part of the median. So many form a group,
+# both among the rows that are compared and among all.
 MAX_RATIO_OF_DISTANCES = 0.1
 MIN_ALIKE_ROWS = 8
 # More than this part of the rows are a state of the device.
@@ -32,7 +33,7 @@ def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
     """Yield a check where rows at any inputs have nearly the same readouts."""
     if excerpt.related_inputs is not None:
         return  # Neighbours of a sweep are alike.
-    points = excerpt.residuals.projections
+    points = excerpt.residuals.projections.astype(float)
     some = points[excerpt.some]
     nearest = _squared_distances_to_nearest(some)
     radius = MAX_RATIO_OF_DISTANCES**2 * float(np.median(nearest))
@@ -47,6 +48,11 @@ def alike_rows(excerpt: Excerpt) -> Iterator[Check]:
         return
     if np.median(distances[rows]) == 0:
         return  # Exactly equal rows are counted in another test: few counts may be equal by chance.
+    # A group that stands apart has few rows around it, and a peak of the density has many.
+    n_around = np.count_nonzero(distances < 4 * radius) - len(rows)
+    expected = n_around / (2 ** points.shape[1] - 1)
+    if poisson_tail(len(rows), expected + 0.5) * len(some) > level(excerpt):
+        return
     if belong_to_inputs(excerpt, rows):
         return
     if excerpt.of_sequence and follow_inputs(excerpt.residuals, rows):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import bdtrc, gammainc, gammaincc, ndtri
 
+from .._validation import checks_arguments, shown
+from ..errors import ParameterError
 from ..typing import Floats
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ P_VALUE_TO_LOOK_AGAIN = 1e-3
 N_RANDOM_ORDERS = 200
 
 
+@checks_arguments
 def level(excerpt: Excerpt) -> float:
     """Return the level of a test of this excerpt: it reports what has a smaller p-value.
 
@@ -47,6 +50,8 @@ def level(excerpt: Excerpt) -> float:
     >>> 0 < found[0] < 1e-3
     True
     """
+    if not hasattr(excerpt, "share"):
+        raise ParameterError(f"`excerpt={shown(excerpt)}` must be what a test is given.")
     return FALSE_ALARM_PER_DATA_SET / N_TESTS * excerpt.share
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 
 from .._threads import parallel_map
+from .._validation import checks_arguments
 from ..errors import Check, ParameterError
 from ..samples import ColumnStatistics, Samples
 from ._alike import alike_rows
@@ -333,6 +334,7 @@ CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
 }
 
 
+@checks_arguments
 def run_checks(case: Case) -> tuple[Check, ...]:
     """Return what the method had to say, and what the checks of the table find, one cause first.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .._formatting import short
+from .._validation import checks_arguments, require_numbers
 from ..errors import Check
 from ..typing import Integers
 
@@ -22,6 +21,10 @@ def costs_enough(capacity: float) -> bool:
     return capacity >= MIN_CAPACITY_OF_WARNING
 
 
+# The largest number of a row that a finding names.
+MAX_ROW = 2**53
+
+
 def cost_in_words(capacity: float) -> str:
     """Return what a mistake may cost.
 
@@ -33,6 +36,7 @@ def cost_in_words(capacity: float) -> str:
     return f"up to {short(capacity)}"
 
 
+@checks_arguments
 def finding(
     sentence: str,
     *,
@@ -96,5 +100,6 @@ def finding(
     optional_values = {"p_value": p_value, "channels": channels, "lag": lag}
     found |= {name: value for name, value in optional_values.items() if value is not None}
     if rows is not None:
-        found["rows"] = np.asarray(rows, dtype=int).tolist()
+        numbers = require_numbers("rows", rows)
+        found["rows"] = numbers.clip(-MAX_ROW, MAX_ROW).astype(int).tolist()
     return Check(text, "note" if is_note else "warning", **found, **values)

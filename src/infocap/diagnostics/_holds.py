@@ -59,7 +59,7 @@ def held_inputs(excerpt: Excerpt) -> Iterator[Check]:
     if offset:
         fold += f" and `offset={offset}`"
     yield finding(
-        f"the input is held for {n_rows} rows, while the readouts go on",
+        f"the input stays constant for {n_rows} rows, while the readouts change",
         cause="held inputs",
         next_step=f"{fold}, which makes {n_rows} virtual nodes of each channel, or give one row "
         "for each input",

@@ -89,8 +89,8 @@ def inputs_off(excerpt: Excerpt) -> Iterator[Check]:
     if coarse:
         yield _check_of_digits(coarse)
     frequent = _frequent_inputs(excerpt, [k for k in continuous if k not in coarse])
-    if frequent:
-        yield _check_of_frequent_inputs(excerpt, frequent)
+    for k, value in frequent.items():
+        yield _check_of_frequent_input(excerpt, k, value)
     partly_filled = {}
     if excerpt.samples.sqrt_sample_weight is None:
         others = [k for k in continuous if k not in coarse]
@@ -130,7 +130,7 @@ def _check_of_digits(coarse: dict[int, Floats]) -> Check:
 def _frequent_inputs(excerpt: Excerpt, inputs: list[int]) -> dict[int, float]:
     """Return the value of each input, if any, that comes far more often than those beside it.
 
-    Of rows in which an input stays the first one counts.
+    Where an input keeps a value for several rows, only the first of them counts.
     """
     apart = MIN_EQUAL_IN_SAMPLE - 1
     some = np.sort(excerpt.u[excerpt.some][:, inputs], axis=0)
@@ -138,31 +138,31 @@ def _frequent_inputs(excerpt: Excerpt, inputs: list[int]) -> dict[int, float]:
     frequent = {}
     for k in [k for k, is_equal in zip(inputs, has_equal, strict=True) if is_equal]:
         column = excerpt.u[:, k]
-        values, counts = np.unique(column[1:][np.diff(column) != 0], return_counts=True)
+        is_new = np.append(True, np.diff(column) != 0)
+        values, counts = np.unique(column[is_new], return_counts=True)
         if len(values) < MIN_VALUES:
             continue
         beside = largest_count_beside(counts)
         top = int(np.argmax(counts - FREQUENCY_RATIO * beside))
-        chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values)
+        chance = poisson_tail(counts[top], 2 * beside[top] + 0.5) * len(values) * len(inputs)
         is_often = counts[top] > FREQUENCY_RATIO * beside[top]
         if is_often and chance < FALSE_ALARM_OF_VALUES * excerpt.share:
             frequent[k] = float(values[top])
     return frequent
 
 
-def _check_of_frequent_inputs(excerpt: Excerpt, frequent: dict[int, float]) -> Check:
-    k, value = next(iter(frequent.items()))
+def _check_of_frequent_input(excerpt: Excerpt, k: int, value: float) -> Check:
     column = excerpt.u[:, k]
     is_at_end = value in (column.min(), column.max())
     return finding(
-        f"{named(frequent)} takes the value {value:.6g} in {np.mean(column == value):.1%} of the "
+        f"{named([k])} takes the value {value:.6g} in {np.mean(column == value):.1%} of the "
         "rows, far more often than the values beside it: a source or a meter at the end of its "
         "range, or values that were filled in",
         cause="domain" if is_at_end else "shape of inputs",
         next_step="give the values that were sent, and leave out rows that were filled in",
         in_short=OTHER_DISTRIBUTION,
         rows=excerpt.rows[column == value],
-        inputs=[*frequent],
+        inputs=[k],
     )
 
 

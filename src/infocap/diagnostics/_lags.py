@@ -82,11 +82,12 @@ def scanned_functions(excerpt: Excerpt) -> Integers:
 def independent_shifts(excerpt: Excerpt) -> tuple[int, int] | None:
     """Return the range of shifts that make a sequence's inputs independent of its residuals.
 
-    None for rows without memory, whose order may be permuted instead.
+    They are larger than its memory and than all lags that are looked at. None for rows without
+    memory, whose order may be permuted instead.
     """
     if not excerpt.of_sequence:
         return None
-    first = excerpt.samples.basis.memory + MAX_LAG
+    first = excerpt.samples.basis.memory + max(largest_scanned_lag(excerpt), MAX_LAG)
     return first, max(excerpt.n - first, first + 1)
 
 
@@ -121,13 +122,19 @@ class Lags:
         return self.lags[self.p_value < highest_p_value]
 
 
+def largest_scanned_lag(excerpt: Excerpt) -> int:
+    """Return the largest lag at which inputs of other rows are looked for."""
+    far_shifts = excerpt.n - 2 * excerpt.samples.basis.memory
+    return min(MAX_SCANNED_LAG, int(MAX_SCANNED_SHARE * max(far_shifts, 0)))
+
+
 def scan_lags(excerpt: Excerpt, scores: Floats, max_lag: int) -> Lags:
     """Test whether scores of the rows, (rows, scores), hold functions of other rows' inputs.
 
     The scores have mean 0 and variance 1. Of a sequence, the inputs of later rows are looked at.
     """
     h = excerpt.residuals.h[:, scanned_functions(excerpt)].clip(-MAX_VALUE, MAX_VALUE)
-    lags = np.arange(1, min(max_lag, int(MAX_SCANNED_SHARE * excerpt.n)) + 1)
+    lags = np.arange(1, min(max_lag, largest_scanned_lag(excerpt)) + 1)
     if not excerpt.of_sequence:
         lags = np.concatenate([-lags[::-1], lags])
     power = power_by_lag(scores, h, lags)

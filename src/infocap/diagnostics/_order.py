@@ -159,18 +159,21 @@ def _p_value_of_own_inputs(excerpt: Excerpt, rows: slice) -> float:
 
     Many functions may be seen a little each, or one of them clearly: both are tested.
     """
+    # Within these rows, so that the mean of readouts that drift tells nothing.
     orthonormal = excerpt.residuals.orthonormal[rows]
+    orthonormal = orthonormal - orthonormal.mean(axis=0)
     whitened = excerpt.residuals.whitened
+    readouts = whitened[rows]
     far_shifts = independent_shifts(excerpt)
     generator = np.random.default_rng(0)
     draws = []
     for _ in range(N_RANDOM_ORDERS_OF_ALL):
         if far_shifts is None:
-            other = whitened[generator.permutation(excerpt.n)]
+            other = readouts[generator.permutation(len(readouts))]
         else:
-            other = np.roll(whitened, int(generator.integers(*far_shifts)), axis=0)
-        draws.append(sum_and_largest_power(orthonormal.T @ other[rows]))
-    observed = sum_and_largest_power(orthonormal.T @ whitened[rows])
+            other = np.roll(whitened, int(generator.integers(*far_shifts)), axis=0)[rows]
+        draws.append(sum_and_largest_power(orthonormal.T @ other))
+    observed = sum_and_largest_power(orthonormal.T @ readouts)
     p_values = [
         gamma_tail(power, np.array(powers))
         for power, powers in zip(observed, zip(*draws, strict=True), strict=True)
@@ -332,14 +335,17 @@ def _capacity_of_calm_rows(excerpt: Excerpt, residuals: Residuals, lag: int) -> 
 
 def _check_of_scores(what: str, shown_as: str, scan: Lags, capacities: dict[int, float]) -> Check:
     """Return the check of a gain, or of noise, that depends on the inputs of other rows."""
-    lag = max(capacities, key=lambda k: capacities[k])
+    p_values = {lag: float(scan.p_value[scan.lags == lag][0]) for lag in capacities}
+    lag = max(capacities, key=lambda k: (capacities[k], -p_values[k]))
     values: dict[str, Any] = {
         "lag": lag,
-        "p_value": float(scan.p_value[scan.lags == lag][0]),
+        "p_value": p_values[lag],
         "capacity": capacities[lag],
         "shown_as": shown_as,
     }
-    if max(capacities) < 0:
+    are_all_earlier = all(lag < 0 for lag in capacities)
+    are_all_later = all(lag > 0 for lag in capacities)
+    if are_all_earlier:
         return finding(
             f"{what} depends on the inputs of {counted(-lag, 'row')} before: the device, its "
             "source or a detector has not settled",
@@ -351,7 +357,7 @@ def _check_of_scores(what: str, shown_as: str, scan: Lags, capacities: dict[int,
     return finding(
         f"{what} depends on the inputs of {counted(abs(lag), 'row')} "
         f"{'after' if lag > 0 else 'before'}: rows were scaled together, averaged or swapped",
-        cause="later inputs" if min(capacities) > 0 else "neighbours",
+        cause="later inputs" if are_all_later else "neighbours",
         next_step="use the rows as they were measured",
         in_short="rows that are mixed with their neighbours",
         **values,
@@ -373,7 +379,8 @@ def _lag_checks(
         "capacity": sum(capacities.values()) + of_products,
     }
     if excerpt.of_sequence:
-        yield _early_check(values)
+        own = lagged_capacity(residuals.whitened, h, 0)
+        yield _leak_check(values) if own > capacities[lag] else _early_check(values)
         return
     late_inputs = _inputs_of_another_row(excerpt, residuals, lag)
     if late_inputs:
@@ -395,6 +402,18 @@ def _early_check(values: dict[str, Any]) -> Check:
         cause="later inputs",
         next_step=f"leave out the last {counted(lag, 'row')} of x and the first {lag} of u",
         in_short="readouts ahead of the inputs",
+        **values,
+    )
+
+
+def _leak_check(values: dict[str, Any]) -> Check:
+    """Return the check of a sequence whose readouts hold later inputs beside their own."""
+    return finding(
+        f"readouts also hold inputs that come later, u[t+{values['lag']}], beside those of their "
+        "own step: later rows leak into earlier ones, or x was filtered forwards and backwards",
+        cause="later inputs",
+        next_step="use the rows as they were measured",
+        in_short="readouts that hold later inputs",
         **values,
     )
 
@@ -453,7 +472,8 @@ def _neighbour_check(found: Integers, values: dict[str, Any]) -> Check:
             **values,
         )
     delays = sorted((-found).tolist())
-    span = f"delay {delays[0]}" if len(delays) == 1 else f"delays {delays[0]} to {delays[-1]}"
+    name = "delay" if len(delays) == 1 else "delays"
+    span = f"{name} {join_names([str(delay) for delay in delays], 4)}"
     return finding(
         f"readouts also hold earlier inputs, at {span}: the device has memory, or a detector is "
         "slow",

@@ -667,7 +667,7 @@ def _rows_until_forgotten(autocorrelation: Floats) -> int:
 
 
 def _number_of_independent_rows(autocorrelation: Floats, n_correlated: int) -> float:
-    """Return how many independent rows tell as much as all, from their first half of lags."""
+    """Return the effective number of rows, n / (1 + 2 Σρ); the autocorrelation has n/2 lags."""
     return 2 * len(autocorrelation) / (1 + 2 * float(autocorrelation[1:n_correlated].sum()))
 
 

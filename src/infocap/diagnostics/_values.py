@@ -191,7 +191,7 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
             continue
         if len(rows) >= MIN_FROZEN_ROWS and np.mean(np.diff(rows) == 1) > MIN_SHARE_IN_RUNS:
             frozen.append(channel)
-        elif _is_no_state(excerpt, channel, rows):
+        elif _was_written_in(excerpt, channel, rows):
             with_codes[channel] = rows
     if with_codes:
         rows = np.unique(np.concatenate(list(with_codes.values())))
@@ -219,8 +219,8 @@ def frequent_values(excerpt: Excerpt) -> Iterator[Check]:
         )
 
 
-def _is_no_state(excerpt: Excerpt, channel: int, rows: Integers) -> bool:
-    """Return whether rows hold one value of a channel though the device is in no one state there.
+def _was_written_in(excerpt: Excerpt, channel: int, rows: Integers) -> bool:
+    """Return whether a value was put in by a program: its rows belong to no state of the device.
 
     A state of the device belongs to some inputs, and next to it the channel has values nearby. What
     a program writes comes at any inputs, in place of values far away, or where nothing is near.
@@ -246,16 +246,16 @@ def _replaces_far_values(excerpt: Excerpt, column: Floats, rows: Integers) -> bo
     """Return whether rows with nearly the same readouts hold values far from the frequent one."""
     is_frequent = np.zeros(excerpt.n, dtype=bool)
     is_frequent[rows] = True
-    with_others = np.flatnonzero(~is_frequent)
+    other_rows = np.flatnonzero(~is_frequent)
     generator = np.random.default_rng(0)
     compared = generator.permutation(rows)[:MAX_COMPARED_ROWS]
     readouts = excerpt.residuals.projections
-    points = np.concatenate([readouts[with_others], readouts[compared]])
-    places = np.arange(len(with_others), len(points))
-    nearest = nearest_rows(points, places, among=len(with_others))
+    points = np.concatenate([readouts[other_rows], readouts[compared]])
+    places = np.arange(len(other_rows), len(points))
+    nearest = nearest_rows(points, places, among=len(other_rows))
     value = column[rows[0]]
-    distance = np.median(np.abs(column[with_others[nearest]] - value))
-    usual = np.median(np.abs(column[with_others] - value))
+    distance = np.median(np.abs(column[other_rows[nearest]] - value))
+    usual = np.median(np.abs(column[other_rows] - value))
     return bool(distance > MIN_RATIO_OF_DISTANCES * usual)
 
 

@@ -38,7 +38,7 @@ from .._files import MAX_MEMORY_FRACTION
 from .._files import available_memory as machine_memory
 from .._formatting import memory_size
 from .._threads import cores_for_matrices
-from .._validation import require_whole_number
+from .._validation import require_whole_number, shown
 from ..errors import DataError, ParameterError
 from ..samples import (
     PRINCIPAL,
@@ -83,8 +83,8 @@ def number_of_components(n_components: int | str, n_samples: int) -> int:
         return max(MIN_COMPONENTS, n_samples // SAMPLES_PER_COMPONENT)
     if isinstance(n_components, str | bool):
         raise ParameterError(
-            f"`n_components={n_components!r}` must be a whole number, or 'auto' for one component "
-            f"for each {SAMPLES_PER_COMPONENT} samples."
+            f"`n_components={shown(n_components)}` must be a whole number, or 'auto' for one "
+            f"component for each {SAMPLES_PER_COMPONENT} samples."
         )
     return require_whole_number("n_components", n_components, 1)
 

@@ -9,7 +9,13 @@ from itertools import combinations
 import numpy as np
 
 from .._formatting import join_names, with_error
-from .._validation import require_boolean, require_probability
+from .._validation import (
+    checks_arguments,
+    require_boolean,
+    require_numbers,
+    require_probability,
+    shown,
+)
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Table, density_ratios
 from ..typing import ArrayLike, Floats, Integers
@@ -126,6 +132,7 @@ class Repeats:
         ]
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
+    @checks_arguments
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of the total, from what the constant gives to the rank.
 
@@ -142,6 +149,7 @@ class Repeats:
         high = np.clip(self.total + half_width, self.constant, self.rank)
         return float(low), float(high)
 
+    @checks_arguments
     def capacity_at(self, shots: ArrayLike) -> CapacityAtShots:
         """Return the total capacity of the average of several shots.
 
@@ -164,9 +172,15 @@ class Repeats:
         1 shots: total 4.211 ± 0.016
         4 shots: total 4.7685 ± 0.0048
         """
-        numbers = np.atleast_1d(np.asarray(shots, dtype=float))
-        if numbers.ndim != 1 or not np.all(np.isfinite(numbers) & (numbers >= 1)):
-            raise ParameterError(f"`shots={shots!r}` must be 1 or more, one number or several.")
+        numbers = np.atleast_1d(require_numbers("shots", shots, finite=False))
+        if (
+            numbers.ndim != 1
+            or not len(numbers)
+            or not np.all(np.isfinite(numbers) & (numbers >= 1))
+        ):
+            raise ParameterError(
+                f"`shots={shown(shots)}` must be 1 or more, one number or several."
+            )
         assert self._whitened is not None
         shares, errors = shares_of_averages(self._whitened, numbers, self.constant)
         # For a single shot the closed form is there, which leaves out every input in turn.
@@ -183,6 +197,7 @@ class Repeats:
         return CapacityAtShots(numbers, total, errors)
 
 
+@checks_arguments
 def from_repeats(
     x1: ArrayLike,
     x2: ArrayLike,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._formatting import join_names
+from .._validation import checks_arguments, require_numbers
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
@@ -58,6 +59,7 @@ class Indicator:
         return "\n".join(lines)
 
 
+@checks_arguments
 def noise_scale(repeats: ArrayLike) -> Floats:
     """Return the standard deviation of each readout over repeats at one and the same input.
 
@@ -94,6 +96,7 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     return largest * (differences / largest).std(axis=0, ddof=1)
 
 
+@checks_arguments
 def indicator(
     x: ArrayLike,
     noise_scale: ArrayLike | None = None,
@@ -211,7 +214,7 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
         )
     name = "noise_scale" if repeats is None else "repeats"
     if repeats is None:
-        checked = np.asarray(scale, dtype=float)
+        checked = require_numbers("noise_scale", scale, finite=False)
     else:
         checked = noise_scale(repeats)
     if checked.shape != table.shape[1:]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._formatting import memory_size
 from .._threads import all_cores
+from .._validation import shown
 from ..basis import ProductBasis
 from ..diagnostics import MAX_ROWS, MAX_ROWS_FROM_FILES, N_LOW_FUNCTIONS
 from ..errors import ParameterError
@@ -110,14 +111,14 @@ def parse_memory_limit(memory_limit: Any) -> int:
     unit = (match[2] or "") if match else ""
     if isinstance(memory_limit, bool) or match is None or unit not in BYTES_PER_UNIT:
         raise ParameterError(
-            f"`memory_limit={memory_limit!r}` is no amount of memory; give bytes, or a text, "
+            f"`memory_limit={shown(memory_limit)}` is no amount of memory; give bytes, or a text, "
             "'512MB' or '2GiB'."
         )
     n_bytes = int(float(match[1]) * BYTES_PER_UNIT[unit])
     if n_bytes < MIN_MEMORY_LIMIT:
         raise ParameterError(
-            f"`memory_limit={memory_limit!r}` is less than 1 MB, too little for anything; give "
-            "more."
+            f"`memory_limit={shown(memory_limit)}` is less than 1 MB, too little for anything; "
+            "give more."
         )
     return n_bytes
 

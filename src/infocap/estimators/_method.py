@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from .._validation import require_numbers
 from ..result import RecordedLaw
 from ..typing import Floats
 
@@ -94,6 +93,9 @@ class Method:
         The name by which users choose the method, and the function.
     summary, reference
         One line about the method, and the publication to cite.
+    cites
+        Keys of the references in ``workflow/references.bib`` that `infocap.cite` gives for the
+        method, besides the paper and the software.
     corrects_bias
         Whether the method corrects the finite-sample bias; checks depend on it.
     takes_weights
@@ -116,6 +118,7 @@ class Method:
     function: Estimator
     summary: str
     reference: str = ""
+    cites: tuple[str, ...] = ()
     corrects_bias: bool = True
     takes_weights: bool = True
     extra_bytes: Callable[..., float] = lambda n_samples, n_columns, n_terms, n_threads: 0.0
@@ -126,4 +129,4 @@ class Method:
         answer = self.function(evidence, **options)
         if isinstance(answer, Estimate):
             return answer
-        return Estimate(np.asarray(answer, dtype=float))
+        return Estimate(require_numbers("method(evidence)", answer, finite=False))

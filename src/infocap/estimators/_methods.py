@@ -32,6 +32,7 @@ _ALL_METHODS = (
             "The infocap developers, infocap, "
             'page "The default method: control variates" of its documentation'
         ),
+        cites=("benjamini1995controlling",),
         extra_bytes=control_variate_bytes,
         extra_work=control_variate_work,
     ),
@@ -63,6 +64,7 @@ _ALL_METHODS = (
         reference=(
             "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)"
         ),
+        cites=("kubota2021unifying",),
         corrects_bias=False,
         takes_weights=False,
         extra_bytes=surrogate_bytes,
@@ -75,6 +77,7 @@ _ALL_METHODS = (
             "J. Dambre, D. Verstraeten, B. Schrauwen and S. Massar, "
             "Scientific Reports 2, 514 (2012)"
         ),
+        cites=("dambre2012information",),
         corrects_bias=False,
     ),
 )

@@ -19,7 +19,14 @@ from .._files import MAX_MEMORY_FRACTION
 from .._files import available_memory as machine_memory
 from .._formatting import join_names, memory_size
 from .._threads import all_cores, cores_for_matrices
-from .._validation import did_you_mean, require_boolean, require_one_of
+from .._validation import (
+    checks_arguments,
+    did_you_mean,
+    require_boolean,
+    require_function_of,
+    require_one_of,
+    shown,
+)
 from ..basis import ProductBasis
 from ..diagnostics import (
     Case,
@@ -93,6 +100,7 @@ MEMORY_FRACTION_FOR_ALL_CHANNELS = 1 / 16
 DataFindings = Callable[[], dict[str, list[Check]]]
 
 
+@checks_arguments
 def gather_evidence(
     u: ArrayLike,
     x: ArrayLike,
@@ -373,6 +381,7 @@ def _too_few_samples(samples: Samples, n_columns: int) -> DataError:
     )
 
 
+@checks_arguments
 def conclude(
     evidence: Evidence,
     method: str | Estimator = DEFAULT_METHOD,
@@ -510,16 +519,15 @@ def find_method(method: str | Estimator, options: dict[str, Any], law: str = "de
     if law == "recorded":
         if method not in (DEFAULT_METHOD, RECORDED_LAW):
             raise ParameterError(
-                f"`method={method!r}` is for the declared law of the inputs, and law='recorded' "
-                "has a method of its own; leave out one of them."
+                f"`method={shown(method)}` is for the declared law of the inputs, and "
+                "law='recorded' has a method of its own; leave out one of them."
             )
         method = RECORDED_LAW
     if isinstance(method, str):
         require_one_of("method", method, METHODS)
         method = METHODS[method]
-    if not callable(method):
-        raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
     if not isinstance(method, Method):
+        require_function_of("method", method, "Evidence")
         name = getattr(method, "__name__", type(method).__name__)
         method = Method(name, method, summary="a user's function")
     if options:

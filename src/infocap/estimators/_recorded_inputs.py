@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import to_numpy
-from .._validation import require_one_of
+from .._validation import require_one_of, shown
 from ..basis import (
     DelayedBasis,
     ProductBasis,
@@ -129,8 +129,8 @@ def input_deviations(samples: Samples, input_noise: Any) -> Floats:
     is_valid = deviations.shape in ((), (n_inputs,)) and np.isfinite(deviations).all()
     if not is_valid or (deviations < 0).any():
         raise ParameterError(
-            f"`input_noise={input_noise!r}` must be the standard deviation of the noise in the "
-            f"recorded inputs: one number, 0 or more, or one for each of {n_inputs} inputs."
+            f"`input_noise={shown(input_noise)}` must be the standard deviation of the noise in "
+            f"the recorded inputs: one number, 0 or more, or one for each of {n_inputs} inputs."
         )
     return np.broadcast_to(deviations, (n_inputs,))
 

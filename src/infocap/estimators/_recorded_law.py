@@ -321,7 +321,6 @@ def _law_of(measurement: _Measurement, inputs: _Inputs) -> RecordedLaw:
         pivots=dictionary.pivots,
         plain=plain,
         plain_error=plain_error,
-        degree_error=_errors_by_degree(measurement),
         delay_capacity=delays.capacity,
         delay_error=delays.error,
         beyond_present=delays.beyond_present,
@@ -329,21 +328,6 @@ def _law_of(measurement: _Measurement, inputs: _Inputs) -> RecordedLaw:
         correlation_time=inputs.correlation_time,
         correlations=inputs.correlations[: dictionary.asked.memory + 1],
     )
-
-
-def _errors_by_degree(measurement: _Measurement) -> Floats:
-    """Return the standard error of the sum of each degree, (degrees,).
-
-    It is NaN where no function of a degree can be told apart.
-    """
-    dictionary = measurement.dictionary
-    degrees = dictionary.union.degrees[dictionary.kept_asked]
-    errors = []
-    for degree in range(dictionary.asked.max_degree + 1):
-        is_of_degree = degrees == degree
-        error = measurement.capacities.sum_of(is_of_degree)[1] if is_of_degree.any() else np.nan
-        errors.append(error)
-    return measurement.widening * np.array(errors)
 
 
 def _plain_capacities(measurement: _Measurement) -> tuple[Floats, Floats]:

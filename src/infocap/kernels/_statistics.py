@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from .._formatting import HALF_WIDTH_95
+from .._validation import checks_arguments, require_number, require_numbers, require_whole_number
 from ..typing import ArrayLike, Floats
 
 # What a divisor is at least; it would be zero where there is no noise at all.
 SMALLEST_DIVISOR = 1e-300
 
 
+@checks_arguments
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
     """Bound the mean C_N of functions whose capacity is zero: sqrt(S E[y^4]) / N.
 
@@ -30,7 +32,9 @@ def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samp
     >>> zero_capacity_bound([1.8], leverage_power=100.0, n_samples=1000)
     array([0.01341641])
     """
-    return np.sqrt(leverage_power * np.asarray(fourth_moments, dtype=float)) / n_samples
+    moments = require_numbers("fourth_moments", fourth_moments)
+    n_samples = require_whole_number("n_samples", n_samples, 1)
+    return np.sqrt(require_number("leverage_power", leverage_power, 0.0) * moments) / n_samples
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> Floats:

@@ -10,9 +10,14 @@ from .experiment import (
     SimulatedBench,
     Status,
     Store,
+    SweepStatus,
     acquire,
+    acquire_sweep,
+    estimate_sweep,
     extend,
+    extend_sweep,
     status,
+    sweep_status,
 )
 from .files import READERS, read
 
@@ -26,9 +31,14 @@ __all__ = [
     "SimulatedBench",
     "Status",
     "Store",
+    "SweepStatus",
     "acquire",
+    "acquire_sweep",
     "adapters",
+    "estimate_sweep",
     "extend",
+    "extend_sweep",
     "read",
     "status",
+    "sweep_status",
 ]

@@ -10,6 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import (
+    check_fields,
+    checks_arguments,
+    require_number,
+    require_numbers,
+    require_whole_number,
+    shown,
+)
 from ..errors import ParameterError
 from ..typing import Floats
 
@@ -61,11 +69,13 @@ class SetAndRead:
     identity: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.rest is not None and len(self.rest) != len(self.inputs):
             raise ParameterError(
                 f"`rest={self.rest!r}` must have a value for each of {len(self.inputs)} inputs."
             )
 
+    @checks_arguments
     def measure(
         self, u: Floats, settle_s: float = 0.0, averages: int = 1
     ) -> tuple[Floats, dict[str, float]]:
@@ -85,8 +95,13 @@ class SetAndRead:
         readouts, extra
             The mean of the readings, (channels,), and the extra values after the last of them.
         """
+        u = require_numbers("u", u, "inputs")
+        if len(u) != len(self.inputs):
+            raise ParameterError(f"`u` has {len(u)} values for {len(self.inputs)} inputs.")
+        seconds = require_number("settle_s", settle_s, minimum=0.0)
+        require_whole_number("averages", averages, minimum=1)
         self._set(u)
-        time.sleep(settle_s)
+        time.sleep(seconds)
         readings = []
         for _ in range(averages):
             readings.append(np.concatenate([np.ravel(read()) for read in self.readouts]))
@@ -106,6 +121,7 @@ class SetAndRead:
             set_input(float(value))
 
 
+@checks_arguments
 def qcodes(
     station: Any,
     inputs: Sequence[Any],
@@ -143,6 +159,8 @@ def qcodes(
     def find(parameter: Any) -> Any:
         return station.get_component(parameter) if isinstance(parameter, str) else parameter
 
+    if not hasattr(station, "components"):
+        raise ParameterError(f"`station={shown(station)}` must be a Station of QCoDeS.")
     extra_by_name = {}
     for parameter in map(find, extra):
         unit = f" [{parameter.unit}]" if parameter.unit else ""
@@ -154,6 +172,7 @@ def qcodes(
     return SetAndRead(list(map(find, inputs)), list(map(find, readouts)), **defaults | settings)
 
 
+@checks_arguments
 def pymeasure(
     instruments: Mapping[str, Any],
     inputs: Sequence[str],

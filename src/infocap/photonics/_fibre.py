@@ -29,10 +29,18 @@ from .._arrays import (
     to_numpy,
     unit_phasors,
 )
-from .._validation import Checked, Finite, NotNegative, Positive, require_number
+from .._validation import (
+    Checked,
+    Finite,
+    NotNegative,
+    Positive,
+    checks_arguments,
+    require_number,
+    require_numbers,
+)
 from ..errors import ParameterError, warn
-from ..typing import Floats, Integers
-from ._stages import Grid, crop_points, pad_points
+from ..typing import ArrayLike, Floats, Integers
+from ._stages import Grid, as_table, crop_points, pad_points
 
 # Share of a cropped window in which the field is used as it is; towards the ends it is faded out.
 FLAT_SHARE_OF_WINDOW = 0.8
@@ -170,6 +178,7 @@ class Fibre(Checked):
         """The decrease of the logarithm of the power over a metre."""
         return self.loss_db_per_km * np.log(10) / 10 * 1e-3
 
+    @checks_arguments
     def exponent(self, frequency_thz: Floats) -> Floats:
         """Return what a metre of linear propagation adds to the logarithm of the field.
 
@@ -178,16 +187,17 @@ class Fibre(Checked):
         frequency_thz
             Frequencies relative to the carrier.
         """
-        omega = 2 * np.pi * frequency_thz
+        omega = 2 * np.pi * require_numbers("frequency_thz", frequency_thz)
         dispersion = 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2
         return dispersion - self._attenuation_per_m / 2
 
+    @checks_arguments
     def propagate(
         self,
-        field: Any,
+        field: ArrayLike,
         grid: Grid,
         lengths_m: Sequence[float],
-        in_time: Any = None,
+        in_time: ArrayLike | None = None,
         single_precision: bool = True,
     ) -> list[Any]:
         """Return the fields after each of the lengths, from one propagation to the longest.
@@ -211,6 +221,9 @@ class Fibre(Checked):
         list of array
             Fourier coefficients (samples, points) after each length.
         """
+        field = as_table("field", field, grid.n_points)
+        if in_time is not None:
+            in_time = as_table("in_time", in_time, grid.n_points)
         lengths = [
             require_number("lengths_m", length, minimum=0.0) for length in np.atleast_1d(lengths_m)
         ]

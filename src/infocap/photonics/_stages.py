@@ -9,17 +9,21 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._arrays import array_namespace, fourier_module, to_library_of, unit_phasors
+from .._kinds import NUMBER_KINDS
 from .._validation import (
     Checked,
     Count,
     Finite,
     NotNegative,
     Positive,
+    checks_arguments,
     require_number,
+    require_numbers,
     require_one_of,
+    shown,
 )
-from ..errors import ParameterError, warn
-from ..typing import Floats, Integers
+from ..errors import DataError, ParameterError, warn
+from ..typing import ArrayLike, Floats, Integers
 
 SPEED_OF_LIGHT_NM_THZ = 299_792.458
 # Wavelength of the carrier, as in the paper.
@@ -110,12 +114,20 @@ class Grid(Checked):
         return np.fft.fftfreq(self.n_points, 1 / (self.n_points * self.spacing_thz))
 
 
+# Nanometres of the longest wavelength, a millimetre; longer ones are no light.
+MAX_WAVELENGTH_NM = 1e6
+
+
 def ghz_per_nm(wavelength_nm: float) -> float:
     """Return how many GHz of frequency are 1 nm of wavelength, near a wavelength.
 
     >>> round(ghz_per_nm(1550.0), 1)
     124.8
     """
+    if not 1.0 <= wavelength_nm <= MAX_WAVELENGTH_NM:
+        raise ParameterError(
+            f"`wavelength_nm={wavelength_nm:g}` must lie between 1 and {MAX_WAVELENGTH_NM:g}."
+        )
     return SPEED_OF_LIGHT_NM_THZ / wavelength_nm**2 * 1e3
 
 
@@ -176,6 +188,7 @@ class Pulse(Checked):
         energy_w_ps = average_power_w / (self.repetition_mhz * 1e6) * 1e12
         return energy_w_ps / (2 * self.time_constant_ps)
 
+    @checks_arguments
     def amplitude(self, frequency_thz: Floats) -> Floats:
         """Return the spectral amplitude in sqrt(W) ps.
 
@@ -184,6 +197,7 @@ class Pulse(Checked):
         frequency_thz
             Frequencies relative to the carrier.
         """
+        frequency_thz = require_numbers("frequency_thz", frequency_thz)
         x = np.pi**2 * self.time_constant_ps * np.abs(frequency_thz)
         sech = 2 * np.exp(-x) / (1 + np.exp(-2 * x))
         return np.pi * self.time_constant_ps * np.sqrt(self.peak_power_w) * sech
@@ -290,6 +304,7 @@ class Encoder(Checked):
                 f"it can be one of {divisors}."
             )
 
+    @checks_arguments
     def bin_of_cell(self, wavelength_nm: float = CARRIER_NM) -> Integers:
         """Return the bin that each 1 GHz cell lies in; `n_bins` stands for outside the span.
 
@@ -328,7 +343,10 @@ class Encoder(Checked):
         """How many random phases a sample needs."""
         return {"bin": self.n_bins, "cell": N_CELLS, None: 0}[self.phase_noise]
 
-    def cells(self, u: Any, noise: Any | None, wavelength_nm: float = CARRIER_NM) -> Any:
+    @checks_arguments
+    def cells(
+        self, u: ArrayLike, noise: ArrayLike | None, wavelength_nm: float = CARRIER_NM
+    ) -> Any:
         """Return what is written into each 1 GHz cell, before the instrument's own filter.
 
         Parameters
@@ -345,6 +363,7 @@ class Encoder(Checked):
         array
             Complex transmissions (samples, cells).
         """
+        u = as_table("u", u, self.n_inputs)
         xp = array_namespace(u)
         bins = to_library_of(self.bin_of_cell(wavelength_nm), u)
         input_of_bin = to_library_of(np.arange(self.n_bins) % self.n_inputs, u)
@@ -357,14 +376,15 @@ class Encoder(Checked):
         mask = xp.take(xp.concat([amplitude, outside], axis=1), bins, axis=1)
         if noise is None or self.phase_noise is None:
             return mask
-        phase = self.phase_noise_rad * noise
+        phase = self.phase_noise_rad * as_table("noise", noise, self.n_noises)
         if self.phase_noise == "bin":
             no_phase_outside = xp.zeros_like(u[:, :1])
             phase = xp.take(xp.concat([phase, no_phase_outside], axis=1), bins, axis=1)
         return mask * unit_phasors(phase)
 
+    @checks_arguments
     def filtered(
-        self, cells: Any, grid: Grid, *offsets: float, wavelength_nm: float = CARRIER_NM
+        self, cells: ArrayLike, grid: Grid, *offsets: float, wavelength_nm: float = CARRIER_NM
     ) -> list[Any]:
         """Return the cells as the instrument's own filter smooths them, on the grid.
 
@@ -384,6 +404,7 @@ class Encoder(Checked):
         list of array
             For each offset a mask (samples, points).
         """
+        cells = as_table("cells", cells, N_CELLS)
         xp = array_namespace(cells)
         fourier = fourier_module(cells)
         per_cell = grid.points_per_cell
@@ -410,6 +431,21 @@ class Encoder(Checked):
                 mask = xp.reshape(interleaved, (cells.shape[0], -1))
             masks.append(pad_points(mask, grid.n_points, 1.0))
         return masks
+
+
+def as_table(name: str, values: Any, n_columns: int | None) -> Any:
+    """Return numbers (samples, columns) as an array; those of all libraries stay what they are."""
+    if not hasattr(values, "__array_namespace__") and not hasattr(values, "__dlpack__"):
+        values = require_numbers(name, values, finite=False)
+    kind = getattr(values.dtype, "kind", "f")  # types of other libraries have no kind
+    if kind not in NUMBER_KINDS:
+        raise DataError(f"{name} holds {values.dtype}; give numbers.")
+    if isinstance(values, np.ndarray) and kind in "biu":
+        values = values.astype(float)
+    if len(values.shape) != 2 or n_columns not in (None, values.shape[1]):
+        columns = "readouts" if n_columns is None else n_columns
+        raise DataError(f"{name} has shape {tuple(values.shape)}; give (samples, {columns}).")
+    return values
 
 
 @cache
@@ -497,7 +533,8 @@ class Detector(Checked):
         """Whether two measurements of the same light differ."""
         return bool(self.additive_mw_per_nm or self.relative)
 
-    def read(self, density: Any, wavelength_nm: float = CARRIER_NM) -> Any:
+    @checks_arguments
+    def read(self, density: ArrayLike, wavelength_nm: float = CARRIER_NM) -> Any:
         """Return noise-free readings of power densities on the 1 GHz raster.
 
         Parameters
@@ -512,6 +549,7 @@ class Detector(Checked):
         array
             Readings (samples, readouts).
         """
+        density = as_table("density", density, N_CELLS)
         xp = array_namespace(density)
         offset_ghz = -self.readout_offset_nm * ghz_per_nm(wavelength_nm)
         cell_below = np.floor(offset_ghz).astype(int)
@@ -520,7 +558,8 @@ class Detector(Checked):
         above = xp.take(density, to_library_of((cell_below + 1) % N_CELLS, density), axis=1)
         return below * (1 - share_above) + above * share_above
 
-    def disturb(self, readings: Any, noise: Any) -> Any:
+    @checks_arguments
+    def disturb(self, readings: ArrayLike, noise: ArrayLike) -> Any:
         """Return readings with noise.
 
         Parameters
@@ -530,5 +569,9 @@ class Detector(Checked):
         noise
             Standard normal numbers (samples, 2, readouts).
         """
+        readings = as_table("readings", readings, None)
+        needed = (readings.shape[0], 2, readings.shape[1])
+        if tuple(getattr(noise, "shape", ())) != needed:
+            raise DataError(f"`noise={shown(noise)}` must be an array of shape {needed}.")
         relative_noise = self.relative * noise[:, 0]
         return readings * (1 + relative_noise) + self.additive_mw_per_nm * noise[:, 1]

@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import array_namespace, fourier_module, is_on_host, to_library_of
 from .._processes import map_on_helpers
 from .._threads import all_cores, parallel_map
-from .._validation import require_whole_number
+from .._validation import check_fields, checks_arguments, require_numbers, require_whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 from ._fibre import Fibre
@@ -109,6 +109,11 @@ class _Light(NamedTuple):
     after: list[Any]  # the fields after each length of fibre
 
 
+# Radians of nonlinear phase that the simulation resolves: a sample took 7 s at 40 and more than
+# 25 s at 126, and at 1257, which is 40 dBm, readouts were NaN.
+MAX_NONLINEAR_PHASE = 100.0
+
+
 @dataclass(frozen=True)
 class FibreSystem:
     """A picosecond pulse, shaped by the inputs, sent through a nonlinear fibre and measured.
@@ -160,6 +165,7 @@ class FibreSystem:
     grid: Grid = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self._make_stages()
         per_nm = ghz_per_nm(self.pulse.wavelength_nm)
         if self.encoder.span_nm * per_nm > N_CELLS:
@@ -182,6 +188,21 @@ class FibreSystem:
                 f"{self.grid.band_thz:g} THz; give Grid(band_thz=2.048) or more."
             )
 
+        self._refuse_phase(self.power_dbm, self.length_m)
+
+    def _refuse_phase(self, power_dbm: float, length_m: float) -> None:
+        """Refuse a power and a length at which the propagation would not be resolved."""
+        length_km = (length_m + self.fibre.amplifier_length_m) * 1e-3
+        peak_power_w = self.peak_power_w * 10 ** ((power_dbm - self.power_dbm) / 10)
+        phase = self.fibre.gamma_per_w_km * peak_power_w * length_km
+        if phase > MAX_NONLINEAR_PHASE:
+            highest_dbm = power_dbm - 10 * np.log10(phase / MAX_NONLINEAR_PHASE)
+            raise ParameterError(
+                f"`power_dbm={power_dbm:g}` over {length_m:g} m is a nonlinear phase of "
+                f"{phase:.3g} rad, more than the {MAX_NONLINEAR_PHASE:g} that the simulation "
+                f"resolves; give {highest_dbm:.1f} dBm or less, or a shorter `length_m`."
+            )
+
     def _make_stages(self) -> None:
         """Make the stages that are not given, and let parameters and stages agree.
 
@@ -189,7 +210,9 @@ class FibreSystem:
         """
         system_parameters = {field.name for field in fields(self)}
         for stage_name, make_stage in STAGES.items():
-            stage = getattr(self, stage_name) or make_stage()
+            stage = getattr(self, stage_name)
+            if stage is None:
+                stage = make_stage()
             shared = [field.name for field in fields(stage) if field.name in system_parameters]
             changes = {}
             for name in shared:
@@ -202,6 +225,7 @@ class FibreSystem:
                 object.__setattr__(self, name, getattr(stage, name))
 
     @classmethod
+    @checks_arguments
     def published(cls, *, member: int = 0, **settings: Any) -> "FibreSystem":
         """Return the simulator fitted to the published experiment.
 
@@ -247,6 +271,7 @@ class FibreSystem:
         )
 
     @classmethod
+    @checks_arguments
     def authors_program(cls, **settings: Any) -> "FibreSystem":
         """Return the system as the authors' program simulates it.
 
@@ -318,6 +343,7 @@ class FibreSystem:
         """
         return self.readouts(u, [self.length_m], seed)[0]
 
+    @checks_arguments
     def readouts(
         self,
         u: Any,
@@ -349,6 +375,11 @@ class FibreSystem:
             each power.
         """
         powers = [self.power_dbm] if powers_dbm is None else [float(dbm) for dbm in powers_dbm]
+        if not powers:
+            raise ParameterError("`powers_dbm` is empty; give one power or more, or None.")
+        for power in powers:
+            for length in lengths_m:
+                self._refuse_phase(power, length)
         pulses = [replace(self.pulse, power_dbm=power) for power in powers]
         u = self._checked_inputs(u)
         if is_on_host(u):
@@ -450,6 +481,7 @@ class FibreSystem:
         unit = self.pulse.density_unit * self.grid.window_ps**2
         return array_namespace(field).abs(amplitude) ** 2 * unit
 
+    @checks_arguments
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Return mask, and fields (samples, points) before and after the fibre, in sqrt(W).
 
@@ -541,7 +573,7 @@ class FibreSystem:
         """Return the inputs in double precision; refuse a wrong shape and values beyond ±1."""
         # Lists and tables become NumPy arrays; arrays of other libraries stay what they are.
         if not hasattr(u, "__dlpack__"):
-            u = np.asarray(u)
+            u = require_numbers("u", u, finite=False)
         if u.ndim != 2 or u.shape[1] != self.n_inputs or u.shape[0] == 0:
             raise DataError(
                 f"u has shape {tuple(u.shape)}; this system needs (samples, {self.n_inputs})."

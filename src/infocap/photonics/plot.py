@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
+from .._validation import checks_arguments, require_numbers
 from ..plot import COLOURS, DOUBLE_MM, MM_PER_INCH, package_style
 from ..typing import ArrayLike, Floats
 from ._stages import ghz_per_nm
@@ -23,6 +24,7 @@ INTERPOLATION = 8
 MIN_POWER_W = 1e-12
 
 
+@checks_arguments
 def stages(
     system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None
 ) -> Figure | SubFigure:
@@ -51,7 +53,7 @@ def stages(
     >>> len(figure.axes)
     4
     """
-    light = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
+    light = system.stages(np.atleast_2d(require_numbers("u", u))[:1], seed)
     grid = system.grid
     centre = system.pulse.wavelength_nm
     order = np.argsort(grid.frequency_thz)

@@ -1,6 +1,7 @@
 """Figures: functions that draw a result on axes, given or new, and return the axes."""
 
-from ._capacity import capacity_bars, capacity_matrix
+from ._capacity import capacity_bars, capacity_matrix, input_matrix
+from ._channels import channels
 from ._compare import compare
 from ._finding import finding
 from ._run import convergence, drift, extra_value, growth, indicator
@@ -20,6 +21,7 @@ from ._style import package_style as package_style
 
 __all__ = [
     "COLOURS", "DOUBLE_MM", "SINGLE_MM", "STYLE", "capacity_bars", "capacity_by_delay",
-    "capacity_matrix", "compare", "convergence", "degree_bars", "delay_matrix", "drift",
-    "extra_value", "finding", "growth", "indicator", "memory_function", "save", "width",
+    "capacity_matrix", "channels", "compare", "convergence", "degree_bars", "delay_matrix", "drift",
+    "extra_value", "finding", "growth", "indicator", "input_matrix", "memory_function", "save",
+    "width",
 ]  # fmt: skip

@@ -9,8 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from .._formatting import name_and_unit, positive_or_bound, rounded, short
-from ..result import CapacityResult, errors_by_degree
+from .._formatting import name_and_unit, positive_or_bound
+from .._validation import checks_arguments
+from ..errors import ParameterError
+from ..result import CapacityResult, untold_degrees
 from ..typing import Floats
 from ._style import (
     COLOURS,
@@ -22,6 +24,7 @@ from ._style import (
     axes_in_style,
     degree_axis,
     degree_axis_length,
+    draw_errors,
     lay_out,
     require_numbers,
     size_in_points,
@@ -42,6 +45,10 @@ CIRCLE_PADDING = 0.25
 MAX_LABEL_LENGTH = 44
 # Colours of the scale beside a matrix: more cannot be told apart, and make large files.
 N_SCALE_COLOURS = 64
+# From so many inputs on, numbers do not fit into the cells of their matrix.
+MAX_INPUTS_WITH_NUMBERS = 8
+# Cells above this share of the scale are light, and have black numbers.
+LIGHT_SHARE = 0.65
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # Width of a bar in degrees.
 DEGREE_BAR_WIDTH = 0.78
@@ -72,6 +79,7 @@ MIN_AXIS_END = 1e-3
 MIN_SHARE_ABOVE_BARS = 0.04
 
 
+@checks_arguments
 def capacity_matrix(
     result: CapacityResult, ax: Axes | None = None, *, colourbar: bool = True, total: bool = True
 ) -> Axes:
@@ -140,6 +148,53 @@ def capacity_matrix(
     return ax
 
 
+def input_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """Draw which inputs interact: capacities of the functions that contain both of two inputs.
+
+    On the diagonal are the functions of one input alone. Grey cells have no function in the basis.
+
+    Parameters
+    ----------
+    result
+        A result of two inputs or more.
+    ax
+        Where to draw; by default on new axes.
+
+    Examples
+    --------
+    >>> basis = infocap.product_basis("legendre", n_inputs=3, max_degree=2)
+    >>> result = infocap.probe(lambda u: u[:, :2] * u[:, 1:], basis, 256, seed=1)
+    >>> ax = infocap.plot.input_matrix(result)
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['u1', 'u2', 'u3']
+    """
+    require_numbers(result)
+    if result.basis.n_inputs < 2:
+        raise ParameterError(
+            "one input interacts with no other; draw `capacity_bars(result)` instead."
+        )
+    capacities = result.input_matrix()
+    places = np.arange(len(capacities))
+    names = [name.replace("$", r"\$") for name in result.basis.names]
+    with axes_in_style(ax, aspect=0.8) as ax:
+        colours = mpl.colormaps["viridis"].with_extremes(bad=GREY)
+        scale_end = max(float(np.nanmax(capacities, initial=0.0)), MIN_AXIS_END)
+        image = ax.imshow(capacities, origin="lower", cmap=colours, vmin=0.0, vmax=scale_end)
+        ax.set_xticks(places, names)
+        ax.set_yticks(places, names)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        if len(places) <= MAX_INPUTS_WITH_NUMBERS:
+            for (row, column), value in np.ndenumerate(capacities):
+                if np.isfinite(value):
+                    colour = "white" if value < LIGHT_SHARE * scale_end else "black"
+                    text = positive_or_bound(value, 2) if value else "0"
+                    ax.text(column, row, text, ha="center", va="center", color=colour)
+        label = "capacity of functions of both inputs"
+        ax.figure.colorbar(image, ax=ax, label=label, pad=0.03, fraction=0.046)
+    return ax
+
+
 def index_names(result: CapacityResult) -> list[str]:
     """Return the labels of the axes of the matrix: what is counted, the input, its range."""
     labels = []
@@ -149,22 +204,26 @@ def index_names(result: CapacityResult) -> list[str]:
         if not unit:
             limits = ""
         elif np.isfinite([low, high]).all():
-            limits = f", {low:g} to {high:g} {unit}"
+            # A range and its unit stay on one line.
+            limits = ", " + f"{low:g} to {high:g} {unit}".replace(" ", "\N{NO-BREAK SPACE}")
         else:
             limits = f" ({unit})"
         # A phase has two functions of each degree, cosine and sine.
         counted = "degree" if family.count(1) == 2 else "number of function"
         input_name = name or f"u{number}".translate(SUBSCRIPTS)
         label = f"{counted} in {input_name}{limits}".replace("$", r"\$")
-        labels.append(textwrap.fill(label, MAX_LABEL_LENGTH))
+        filled = textwrap.fill(label, MAX_LABEL_LENGTH)
+        labels.append(filled.replace("\N{NO-BREAK SPACE}", " "))
     return labels
 
 
+@checks_arguments
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
     """Draw capacity by total degree, stacked by number of variables, with the sum above each bar.
 
-    The constant function has a colour of its own. Results with standard errors get error bars: the
-    root of the sum of squares over a degree.
+    The constant function has a colour of its own. Bars are sums of the capacities shown. Error bars
+    of one standard error stand at the estimates of ``by_degree(errors=True)``, which also count
+    functions that are shown as 0.
 
     Parameters
     ----------
@@ -185,21 +244,26 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     """
     require_numbers(result)
     table = capacity_by_kind(result).rename(columns=KIND_NAMES)
-    errors = errors_by_degree(result)
-    if errors is not None:
-        errors = np.where(errors > result.rank, np.nan, errors)
+    estimates = result.by_degree(errors=True)
+    untold = untold_degrees(result)
+    estimates.loc[untold] = np.nan
     degrees = table.index.to_numpy()
     with axes_in_style(ax) as ax:
         sums = stacked_bars(ax, table, (CONSTANT_COLOUR, *COLOURS), DEGREE_BAR_WIDTH)
         tops = sums
-        if errors is not None:
-            ax.errorbar(degrees, sums, errors, **ERROR_BARS)
-            tops = sums + np.nan_to_num(errors)
+        if result.standard_error is not None:
+            centres = estimates["capacity"].to_numpy()
+            errors = estimates["standard_error"].to_numpy()
+            draw_errors(ax, degrees, centres, errors, ERROR_BARS)
+            tops = np.maximum(sums, np.nan_to_num(centres + errors))
         legend_in_one_row = _draw_legend(ax)
         ax.set(xlabel="total degree", ylabel="capacity")
         lay_out(ax)
         degree_axis(ax, degrees)
-        share_above = _write_sums(ax, sums, tops)
+        texts = [positive_or_bound(value, 2) if value else "0" for value in sums]
+        for degree in untold:
+            texts[degree] = "?"
+        share_above = _write_sums(ax, texts, tops)
         # The axis ends where the highest sum has room above its bar.
         axis_end = tops.max() / (1 - share_above)
         if total:
@@ -234,16 +298,15 @@ def _draw_legend(ax: Axes) -> bool:
     return in_one_row
 
 
-def _write_sums(ax: Axes, sums: Floats, tops: Floats) -> float:
+def _write_sums(ax: Axes, texts: list[str], tops: Floats) -> float:
     """Write each sum above its bar, upright where it would touch the next one.
 
     Where only letters too small for print would fit, there are no sums. Returns the share of the
     height that they need.
     """
-    texts = [positive_or_bound(value, 2) if value else "0" for value in sums]
     axes_width, axes_height = size_in_points(ax)
     font_size = SUM_FONT_SCALE * mpl.rcParams["font.size"]
-    place_width = axes_width / degree_axis_length(len(sums))
+    place_width = axes_width / degree_axis_length(len(texts))
     text_length = DIGIT_WIDTH * max(map(len, texts))  # over the font size
     is_upright = text_length * font_size > MAX_SHARE_OF_PLACE * place_width
     if is_upright:
@@ -271,9 +334,7 @@ def capacity_by_kind(result: CapacityResult) -> pd.DataFrame:
     Degrees whose capacity cannot be told are left empty.
     """
     table = result.by_degree()
-    for degree, capacity in enumerate(result.capacities_by_degree):
-        if not capacity.can_be_told:
-            table.loc[degree] = 0.0
+    table.loc[untold_degrees(result)] = 0.0
     table.insert(0, "0", 0.0)
     table.loc[0, ["0", "1"]] = [table.loc[0, "1"], 0.0]
     return table
@@ -289,15 +350,12 @@ def _draw_total(
     axes.
     """
     font_size = mpl.rcParams["font.size"]
-    if result.qualified_total:
-        total = f"≈{rounded(result.total, result.total_standard_error)}"
-        if not result.total_can_be_told:
-            total = "?"
+    total = result.short_total
+    if result.unreliable:
         line: Any = {"edgecolor": UNRELIABLE_COLOUR, "linestyle": "--", "linewidth": 1.2}
         reason = unreliable_total(ax, result)
         ax.set_title(reason, color=UNRELIABLE_COLOUR, fontsize=font_size, pad=title_pad)
     else:
-        total = short(result.total, result.maximum)
         line = {"edgecolor": "black", "linewidth": 0.8}
     fraction_size = FRACTION_SIZE * font_size
     if result.components is None:

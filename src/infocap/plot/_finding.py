@@ -9,6 +9,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from .._validation import checks_arguments
 from ..errors import Check, ParameterError
 from ..typing import Floats
 from ._style import COLOURS, COMPARISON_COLOUR, UNRELIABLE_COLOUR, axes_in_style
@@ -37,6 +38,7 @@ LEGEND_ABOVE: Any = {
 }
 
 
+@checks_arguments
 def finding(check: Check, ax: Axes | None = None) -> Axes:
     """Draw the picture of a finding: what was found in red, what is expected dashed.
 

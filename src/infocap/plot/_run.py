@@ -9,17 +9,20 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation
 
 from .._formatting import HALF_WIDTH_95, short
+from .._validation import checks_arguments, shown
 from ..dimension import Indicator
 from ..errors import ParameterError
 from ..recording import Recording
 from ..result import CapacityResult, Factors
 from ..typing import Floats
+from ..workflow import Convergence
 from ._style import (
     COLOURS,
     COMPARISON_COLOUR,
     DOUBLE_MM,
     UNRELIABLE_COLOUR,
     axes_in_style,
+    require_numbers,
     unreliable_total,
 )
 
@@ -38,6 +41,7 @@ TIME_UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0}
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+@checks_arguments
 def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Draw the total that the method gives for the rows measured first, with its 95 % interval.
 
@@ -61,6 +65,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel()
     'number of samples N'
     """
+    require_numbers(result)
     curve = result.growth
     if curve is None:
         raise ParameterError(
@@ -73,6 +78,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         if curve.standard_error is not None and not result.unreliable:
             # An error that is None becomes NaN.
             errors = np.array(curve.standard_error, dtype=float)
+            # Totals that cannot be told have no point.
+            totals = np.where(errors > result.rank, np.nan, totals)
             _draw_interval(ax, n_samples, totals, HALF_WIDTH_95 * errors)
         label = "total capacity"
         fill = COLOURS[0]
@@ -101,7 +108,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_xticks(n_samples, [str(n) for n in n_samples])
         ax.minorticks_off()
         ax.set(xlabel="number of samples N", ylabel="total capacity")
-        ax.set_ylim(0, 1.08 * max(result.maximum, float(totals.max())))
+        ax.set_ylim(0, 1.08 * max(result.maximum, float(np.nanmax(totals))))
         reason = unreliable_total(ax, result) if result.unreliable else None
         legend = ax.legend(title=reason, **LEGEND_ABOVE)
         legend.get_title().set_color(UNRELIABLE_COLOUR)
@@ -130,6 +137,7 @@ def _draw_interval(ax: Axes, n_samples: Floats, totals: Floats, half_width: Floa
         )
 
 
+@checks_arguments
 def indicator(source: CapacityResult | Factors | Indicator, ax: Axes | None = None) -> Axes:
     """Draw Malinowski's indicator function, whose minimum is the number of factors.
 
@@ -207,6 +215,7 @@ class _PowersOfTen(LogFormatterSciNotation):
         return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(SUPERSCRIPTS), formula)
 
 
+@checks_arguments
 def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Draw how far the reference was from its first measurement during the run.
 
@@ -269,6 +278,7 @@ def _time_axis(time: np.ndarray, in_seconds: bool) -> tuple[np.ndarray, str]:
     return elapsed / TIME_UNITS[unit], f"time ({unit})"
 
 
+@checks_arguments
 def extra_value(recording: Recording, name: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw an extra value of each row, such as a temperature, in the order of acquisition.
 
@@ -294,7 +304,7 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
         name = names[0]
     if recording.extra is None or name not in names:
         raise ParameterError(
-            f"`name={name!r}` is no extra value of this recording, which has {list(names)}."
+            f"`name={shown(name)}` is no extra value of this recording, which has {list(names)}."
         )
     values = recording.extra[:, names.index(name)]
     if recording.time is None:
@@ -309,8 +319,9 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
     return ax
 
 
+@checks_arguments
 def convergence(
-    curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None
+    curve: Convergence, terms: Sequence[int | str] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the raw capacity C_N of selected functions over the number of samples N.
 

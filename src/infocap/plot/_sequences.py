@@ -9,17 +9,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_whole_number, shown
 from ..basis import FUNCTION, INPUT
 from ..errors import ParameterError
-from ..result import CapacityResult
+from ..result import CapacityResult, known_sums_by_degree
 from ..typing import Floats
+from ..workflow import Sweep
 from ._style import (
     COLOURS,
     COMPARISON_COLOUR,
     ERROR_BARS,
     GREY,
     axes_in_style,
+    degree_colours,
+    draw_errors,
     require_numbers,
     stacked_bars,
 )
@@ -32,14 +35,18 @@ MAX_LABELS_OVER_BARS = 4
 MIN_VISIBLE_SHARE = 0.005
 # The colour scale of capacities ends here at least: smaller ones deserve no bright colour.
 MIN_SCALE_END = 0.02
+# With more letters in the names of bars, the names stand upright, or they would overlap.
+MAX_LETTERS_OF_NAMES = 30
 
 
+@checks_arguments
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
-    """Draw the capacity of one delayed input by its delay, with bands of two standard errors.
+    """Draw the capacity of one delayed input by its delay, with bands of one standard error.
 
     Each degree has a line, cosine and sine of a phase have one each. Points of functions that are
-    not significant are empty. Under the law of the recorded inputs these are capacities of
-    innovations, and a dotted line is R² of each delayed input itself.
+    not significant are empty, and so are those that a search tested and did not find. Under the
+    law of the recorded inputs these are capacities of innovations, and a dotted line is R² of each
+    delayed input itself.
 
     Parameters
     ----------
@@ -69,6 +76,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     functions = np.unique(first_factors[of_this_input, FUNCTION])
     degrees = family.degrees(int(functions.max(initial=0)) + 1)
     longest_delay = 0
+    last_delay = basis.memory
     with axes_in_style(ax) as ax:
         for function, colour in zip(functions[:MAX_LINES].tolist(), COLOURS, strict=False):
             degree = int(degrees[function])
@@ -76,12 +84,15 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
             n_of_degree = len(functions_of_degree)
             table = result.memory_function(degree, input)
             # At each delay the table has one row for each function of this degree.
+            if n_of_degree == 1:
+                table = _with_delays_not_found(table, result, degree)
             table = table.iloc[functions_of_degree.index(function) :: n_of_degree]
             capacities = table["capacity"].to_numpy()
             if degree > 1 and not capacities.any():
                 continue
             visible = table.index[capacities > MIN_VISIBLE_SHARE]
             longest_delay = max(longest_delay, *visible.tolist(), 0)
+            last_delay = max(last_delay, int(table.index.max()))
             label = f"degree {degree}"
             if n_of_degree > 1:
                 label = family.label(function, input_name)
@@ -89,11 +100,11 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
             if degree == 1 and "recall" in table:
                 # Under dependent inputs, what can be recalled is more than what is remembered.
                 style: Any = {"color": colour, "linestyle": ":", "linewidth": 1.0}
-                recall = table["recall"]
+                recall = table["recall"].where(~(table["recall_standard_error"] > 1))
                 ax.plot(table.index, recall, label="recall of the input itself", **style)
                 _draw_band(ax, recall, table["recall_standard_error"], GREY)
         # Where nothing is remembered any more, there is nothing to be seen.
-        end = min(basis.memory, 1.5 * longest_delay + 3)
+        end = min(last_delay, 1.5 * longest_delay + 3)
         ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end + 0.5))
         ax.set_xlabel("delay" if basis.n_inputs == 1 else f"delay of {input_name}")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -101,10 +112,28 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     return ax
 
 
+def _with_delays_not_found(
+    table: pd.DataFrame, result: CapacityResult, degree: int
+) -> pd.DataFrame:
+    """Return a memory function with zeros at the delays that a search tested and did not find."""
+    searched = result.metadata.get("explored") or {}
+    # Files hold the degrees as text.
+    windows = {int(key): window for key, window in searched.get("windows", {}).items()}
+    if degree not in windows:
+        return table
+    delays = np.union1d(table.index.to_numpy(), np.arange(windows[degree] + 1))
+    filled = table.reindex(pd.Index(delays, name="delay"))
+    filled["capacity"] = filled["capacity"].fillna(0.0)
+    return filled
+
+
 def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:
     """Draw capacity over delay, filled where it is significant, with a band if errors are known."""
     delays = table.index.to_numpy()
-    capacities = table["capacity"].to_numpy()
+    capacities = table["capacity"].to_numpy(copy=True)
+    if "standard_error" in table:
+        # Capacities that cannot be told leave gaps.
+        capacities[table["standard_error"] > 1] = np.nan
     significant = capacities > 0
     markers: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
     ax.plot(delays, capacities, "o-", markerfacecolor="white", label=label, **markers)
@@ -114,12 +143,14 @@ def _draw_memory(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None
 
 
 def _draw_band(ax: Axes, values: pd.Series, errors: pd.Series, colour: str) -> None:
-    """Draw a band of two standard errors, within the range of single capacities."""
-    low = np.clip(values - 2 * errors, 0, 1)
-    high = np.clip(values + 2 * errors, 0, 1)
+    """Draw a band of one standard error, within the range of single capacities."""
+    half_width = errors.where(~(errors > 1)).where(errors.notna(), 0.0)
+    low = np.clip(values - half_width, 0, 1)
+    high = np.clip(values + half_width, 0, 1)
     ax.fill_between(values.index, low, high, color=colour, alpha=0.25, linewidth=0)
 
 
+@checks_arguments
 def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     """Draw capacity stacked by degree, one bar per result, and the rank as a line.
 
@@ -141,15 +172,22 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     'capacity without the constant'
     """
     names, result_list = _named_results(results)
+    for result in result_list:
+        require_numbers(result)
     places = np.arange(len(result_list))
     with axes_in_style(ax) as ax:
-        sums_by_degree = [result.sums_by_degree() for result in result_list]
-        table = pd.DataFrame(sums_by_degree).fillna(0.0)
-        table = table.loc[:, 1:].rename(columns="degree {}".format)
-        totals = stacked_bars(ax, table, COLOURS, 0.8)
-        errors = [result.total_standard_error for result in result_list]
-        if None not in errors:
-            ax.errorbar(places, totals, np.array(errors, dtype=float), **ERROR_BARS)
+        # Degrees whose capacity cannot be told stay empty.
+        sums_by_degree = [known_sums_by_degree(result) for result in result_list]
+        table = pd.DataFrame(sums_by_degree).fillna(0.0).loc[:, 1:]
+        highest_degree = max(table.columns[(table != 0).any()], default=1)
+        table = table.loc[:, :highest_degree]
+        colours = degree_colours(highest_degree)
+        table = table.rename(columns="degree {}".format)
+        totals = stacked_bars(ax, table, colours, 0.8)
+        estimates = [result.total - result.has_constant for result in result_list]
+        # An error of None becomes NaN, and no error bar.
+        errors = np.array([result.total_standard_error for result in result_list], dtype=float)
+        draw_errors(ax, places, np.array(estimates), errors, ERROR_BARS)
         ranks = [_rank_of_readouts(result) for result in result_list]
         ax.hlines(
             ranks,
@@ -164,6 +202,8 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         settings = getattr(results, "settings", {})
         ax.set_xlabel(", ".join(settings).replace("_", " "))
         ax.set_xticklabels(names if len(names) > 1 else [""])
+        if sum(map(len, names)) > MAX_LETTERS_OF_NAMES:
+            ax.tick_params(axis="x", rotation=90)
         ax.set_ylim(0, 1.05 * max(*ranks, *totals))
         # The legend has the order of the stack, from top to bottom.
         handles, labels = ax.get_legend_handles_labels()
@@ -178,21 +218,35 @@ def _named_results(results: Any) -> tuple[list[str], list[CapacityResult]]:
     if isinstance(results, CapacityResult):
         results = [results]
     if isinstance(results, Mapping):
-        return [str(name) for name in results], list(results.values())
-    if hasattr(results, "settings"):  # a sweep, which yields pairs of settings and result
+        names = [str(name) for name in results]
+        return names, _checked_results(list(results.values()))
+    if isinstance(results, Sweep):  # which yields pairs of settings and result
         pairs = list(results)
         names = [", ".join(map(str, settings.values())) for settings, _ in pairs]
         return names, [result for _, result in pairs]
-    result_list = list(results)
+    result_list = _checked_results(results)
     return [str(number) for number in range(1, len(result_list) + 1)], result_list
+
+
+def _checked_results(results: Any) -> list[CapacityResult]:
+    """Return a list of results; refuse what is no list of them, or empty."""
+    is_list = isinstance(results, list | tuple)
+    if not is_list or not all(isinstance(result, CapacityResult) for result in results):
+        raise ParameterError(
+            f"`results={shown(results)}` must be a result, a list of results, a dictionary of "
+            "results by name, or a sweep."
+        )
+    if not results:
+        raise ParameterError("`results` is empty; give one result or more.")
+    return list(results)
 
 
 def _rank_of_readouts(result: CapacityResult) -> int:
     """Return the rank without the constant readout, where one was appended."""
-    constant_was_appended = result.maximum > result.n_readouts
-    return result.rank - constant_was_appended
+    return result.rank - result.has_constant
 
 
+@checks_arguments
 def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
     """Draw capacities of degree 2 by both delays; squares of one delay lie on the diagonal.
 
@@ -228,6 +282,7 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
     return ax
 
 
+@checks_arguments
 def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Draw capacity by the largest delay of a function, stacked by degree.
 
@@ -252,13 +307,16 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     # Delays whose capacity cannot be told stay empty.
     can_be_told = ~(errors > result.rank)
     table = result.by_delay().where(can_be_told, 0.0).fillna(0.0).clip(lower=0.0)
-    table = _high_degrees_together(table)
+    degrees = table.columns.to_list()
+    table = table.rename(columns="degree {}".format)
     with axes_in_style(ax) as ax:
-        sums = stacked_bars(ax, table, COLOURS, 1.0)
+        # Under the recorded law powers of the present input may have higher degrees than the basis.
+        colours = degree_colours(max(degrees, default=1))
+        colours_of_columns = [colours[degree - 1] for degree in degrees]
+        sums = stacked_bars(ax, table, colours_of_columns, 1.0)
         if result.law == "recorded":
             places = np.arange(len(errors))
-            bars = 2 * errors.where(can_be_told)
-            ax.errorbar(places, sums, bars, fmt="none", ecolor="black", elinewidth=0.8)
+            ax.errorbar(places, sums, errors.where(can_be_told), **ERROR_BARS)
         ax.set_xlim(-0.6, _last_visible(sums) + 0.6)
         ax.set(xlabel="largest delay", ylabel="capacity")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -270,16 +328,6 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.grid(axis="y", color=GREY, linewidth=0.4)
         ax.set_axisbelow(True)
     return ax
-
-
-def _high_degrees_together(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the columns of degrees; those that would have no colour of their own become one."""
-    highest = len(COLOURS) - 2  # The last colour is that of error bars.
-    is_high = table.columns > highest
-    named = table.loc[:, ~is_high].rename(columns="degree {}".format)
-    if is_high.any():
-        named[f"degree {highest + 1} and more"] = table.loc[:, is_high].sum(axis=1)
-    return named
 
 
 def _last_visible(heights: Floats) -> int:

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from .._files import write_whole
-from .._validation import require_one_of, require_positive
+from .._validation import checks_arguments, require_one_of, require_positive
 from ..errors import DataError
 from ..result import CapacityResult
 from ..typing import Floats, Integers
@@ -46,6 +46,11 @@ COLOURS = (
 UNRELIABLE_COLOUR = COLOURS[5]
 # The constant function, which any device with an offset computes, has none of the colours.
 CONSTANT_COLOUR = "#8e979f"
+# The part of the colour map viridis that bars by degree take: its ends are too dark on a dark page
+# and too light on white.
+RANGE_OF_DEGREE_COLOURS = (0.2, 0.9)
+# Fewer degrees take the dark colours alone.
+MIN_DEGREE_COLOURS = 3
 # Distance from the first and the last degree to the ends of their axis, in degrees.
 DEGREE_AXIS_MARGIN = 0.6
 # Cells of a matrix that are not in the basis.
@@ -64,10 +69,37 @@ STYLE: Any = dict(
 )
 
 
+# Journals refuse fonts of type 3, matplotlib's default, and text as curves cannot be edited. These
+# settings count when a figure is written, so they hold for a user's own `savefig`, too.
+FONT_SETTINGS = ("pdf.fonttype", "ps.fonttype", "svg.fonttype")
+
+
+def _as_left_by_the_user(name: str) -> bool:
+    """Return whether a setting of matplotlib still has its default value."""
+    settings: Any = mpl.rcParams
+    defaults: Any = mpl.rcParamsDefault
+    return bool(settings[name] == defaults[name])
+
+
+def _set_fonts() -> None:
+    """Set the kinds of fonts in files, but for those that the user has chosen already."""
+    settings: Any = mpl.rcParams
+    for name in FONT_SETTINGS:
+        if _as_left_by_the_user(name):
+            settings[name] = STYLE[name]
+
+
+_set_fonts()
+
+
 @contextmanager
 def package_style() -> Iterator[None]:
-    """Make figures in the look of this package within the context."""
-    with mpl.rc_context(STYLE):
+    """Make figures in the look of this package within the context.
+
+    Settings that the user has changed in ``matplotlib.rcParams`` stay as they are.
+    """
+    style = {name: value for name, value in STYLE.items() if _as_left_by_the_user(name)}
+    with mpl.rc_context(style):
         yield
         interactive = mpl.is_interactive()
     # The first figure loads the backend of a notebook, which then switches pictures on. Leaving the
@@ -76,6 +108,7 @@ def package_style() -> Iterator[None]:
 
 
 @contextmanager
+@checks_arguments
 def width(width_mm: float) -> Iterator[None]:
     """Give new figures another width than a journal's column, with letters of the same size.
 
@@ -102,6 +135,7 @@ def width(width_mm: float) -> Iterator[None]:
         _FIGURE_WIDTH_MM.reset(token)
 
 
+@checks_arguments
 def save(ax: Axes, path: str | Path) -> Path:
     """Write the figure of some axes as journals want it.
 
@@ -144,10 +178,28 @@ def axes_in_style(
         yield ax
         return
     with package_style():
-        width_inches = (_FIGURE_WIDTH_MM.get() or width_mm) / MM_PER_INCH
+        width_inches = figure_width_mm(width_mm) / MM_PER_INCH
         figure_size = (width_inches, aspect * width_inches)
         _, new_axes = plt.subplots(figsize=figure_size, layout="constrained")
         yield new_axes
+
+
+def figure_width_mm(default: float) -> float:
+    """Return the width that a new figure will have."""
+    return _FIGURE_WIDTH_MM.get() or default
+
+
+def draw_errors(ax: Axes, places: Any, estimates: Floats, errors: Floats, style: Any) -> None:
+    """Draw estimates ± one standard error, as far as these bars lie above zero.
+
+    An estimate may lie below zero, where no bar of a capacity reaches.
+    """
+    known = np.isfinite(estimates) & np.isfinite(errors) & (estimates + errors > 0)
+    centres = np.maximum(estimates[known], 0.0)
+    below = np.clip(centres - (estimates[known] - errors[known]), 0.0, centres)
+    above = np.maximum(estimates[known] + errors[known] - centres, 0.0)
+    if known.any():
+        ax.errorbar(np.asarray(places)[known], centres, [below, above], **style)
 
 
 def unreliable_total(ax: Axes, result: CapacityResult) -> str:
@@ -160,9 +212,9 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
 
 
 def require_numbers(result: CapacityResult) -> None:
-    """Refuse a result of which no capacity can be had; the error says why."""
-    if result.no_numbers:
-        raise DataError(result.no_numbers)
+    """Refuse a result of which no capacity can be had or told; the error says why."""
+    if result.nothing_to_show:
+        raise DataError(result.nothing_to_show)
 
 
 def lay_out(ax: Axes) -> None:
@@ -199,6 +251,17 @@ def stacked_bars(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: f
         ax.bar(table.index, heights, width, bottom=sums, color=colour, label=label, linewidth=0)
         sums = sums + heights
     return sums
+
+
+def degree_colours(max_degree: int) -> list[Any]:
+    """Return the colours of degrees 1 to the largest, from dark to light.
+
+    They keep their order for colour-blind readers and in print without colours.
+    """
+    n_colours = max(max_degree, MIN_DEGREE_COLOURS)
+    shades = np.linspace(*RANGE_OF_DEGREE_COLOURS, n_colours)
+    colours = mpl.colormaps["viridis"](shades)
+    return [tuple(colour) for colour in colours[:max_degree]]
 
 
 def degree_axis_length(n_degrees: int) -> float:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._formatting import html_for_notebook, one_line
-from .._validation import require_one_of
+from .._kinds import NUMBER_KINDS
+from .._validation import check_fields, checks_arguments, require_numbers, require_one_of, shown
 from ..basis import find_families
 from ..designs import steps_per_run
-from ..errors import Check, DataError, printable
+from ..errors import Check, DataError, ParameterError, printable
 from ..typing import Floats, Integers
 
 # What stands in place of a design index where an input is not of the design: the constant input of
@@ -34,6 +35,10 @@ ARRAY_DIMENSIONS = {
     "reference_inputs": ("reference_repeat", "input"),
     "extra": ("sample", "extra_value"),
 }
+
+
+# Arrays that may be complex, as a field is that was measured with its phase.
+COMPLEX_ARRAYS = ("readouts", "repeats", "noise", "reference")
 
 
 class NamedColumns(NamedTuple):
@@ -113,8 +118,13 @@ class Recording:
     reference_inputs: Floats | None = None
 
     def __post_init__(self) -> None:
-        checks = [check if isinstance(check, Check) else Check(check) for check in self.checks]
+        if not isinstance(self.checks, list | tuple):
+            raise ParameterError(f"`checks={shown(self.checks)}` must be a list of sentences.")
+        checks = [Check(check) if type(check) is str else check for check in self.checks]
         object.__setattr__(self, "checks", tuple(checks))
+        for name in ARRAY_DIMENSIONS:
+            _refuse_other_numbers(name, getattr(self, name))
+        check_fields(self)
         sizes = self._sizes_of_dimensions()
         if not self.input_names:
             names = _planned_names(self.plan, sizes["input"])
@@ -192,6 +202,7 @@ class Recording:
         edges = [0, *(np.flatnonzero(begins) + 1).tolist(), len(index)]
         return [slice(start, stop) for start, stop in pairwise(edges)]
 
+    @checks_arguments
     def save(self, path: str | Path) -> Path:
         """Write to a file, and return its path.
 
@@ -208,6 +219,24 @@ class Recording:
         require_one_of("path suffix", suffix, WRITERS)
         WRITERS[suffix](self, path)
         return path
+
+
+def _refuse_other_numbers(name: str, values: Any) -> None:
+    """Refuse text, dates and the like, and complex numbers where they have no meaning."""
+    if values is None:
+        return
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind is None and hasattr(values, "shape"):
+        return  # rows that stay in a file, which was looked at when it was opened
+    if kind is None:
+        kind = require_numbers(name, values, finite=False).dtype.kind
+    if kind not in NUMBER_KINDS:
+        raise DataError(
+            f"{name} holds {dtype or type(values).__name__}; give plain numbers, times in seconds."
+        )
+    if kind == "c" and name not in COMPLEX_ARRAYS:
+        raise DataError(f"{name} is complex; give real numbers, such as np.abs({name}).")
 
 
 def _planned_names(plan: dict[str, Any], n_inputs: int) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import answers_unknown_parameters, require_whole_number
+from .._validation import checks_arguments, require_whole_number
 from ..errors import DataError, ParameterError
 from ..samples import (
     FoldedTrace,
@@ -22,7 +22,7 @@ from ..typing import ArrayLike
 from ._recording import Recording
 
 
-@answers_unknown_parameters
+@checks_arguments
 def fold_trace(
     u: ArrayLike | Recording,
     x: ArrayLike | None = None,
@@ -164,7 +164,7 @@ def _rows_of(values: ArrayLike | None, rows: Any) -> Any:
     return None if values is None else np.asarray(values)[rows]
 
 
-@answers_unknown_parameters
+@checks_arguments
 def find_steps(
     u: ArrayLike, x: ArrayLike | None = None, rows_per_step: int | None = None
 ) -> TraceSteps:

@@ -10,10 +10,14 @@ from ._recorded_law import RecordedLaw
 from ._capacity_result import per_term as per_term
 from ._files import READABLE_SUFFIXES as READABLE_SUFFIXES
 from ._files import saved_metadata as saved_metadata
-from ._target import CANNOT_BE_TOLD as CANNOT_BE_TOLD
+from ._latex import MIN_WRITTEN_ERROR as MIN_WRITTEN_ERROR
+from ._latex import ROWS_OF_TABLE as ROWS_OF_TABLE
 from ._target import Capacity as Capacity
 from ._target import errors_by_degree as errors_by_degree
+from ._target import known_sums_by_degree as known_sums_by_degree
 from ._target import sum_over as sum_over
+from ._target import sums_over_degrees as sums_over_degrees
+from ._target import untold_degrees as untold_degrees
 
 __all__ = [
     "PER_TERM",

@@ -8,15 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._formatting import counted, html_for_notebook, join_names, rounded, with_error
-from .._validation import require_one_of, require_probability
+from .._formatting import (
+    CANNOT_BE_TOLD,
+    counted,
+    digits_of_column,
+    exceeds,
+    html_for_notebook,
+    join_names,
+    rounded,
+    short,
+    with_error,
+)
+from .._validation import (
+    checks_arguments,
+    require_numbers,
+    require_one_of,
+    require_probability,
+    require_whole_numbers,
+)
 from ..basis import DELAY, FUNCTION, INPUT, DelayedBasis, ProductBasis, graded_order
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples import Components
 from ..typing import ArrayLike, Booleans, Floats, Integers, Target
 from ._analyses import Drift, Factors, Growth
+from ._by_input import by_input, input_matrix
+from ._latex import MIN_WRITTEN_ERROR, table, to_latex
 from ._recorded_law import RecordedLaw
-from ._target import CANNOT_BE_TOLD, Capacity, bias_corrected, expand, sum_over
+from ._target import Capacity, bias_corrected, expand, sum_over, sums_over_degrees
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +43,8 @@ if TYPE_CHECKING:
 
 # The fields that hold one number for every function; None where the method has no such number.
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
+# The empirical capacity of the constant, where a readout is constant, is 1 up to this rounding.
+ROUNDING_OF_CONSTANT = 1e-9
 # Names of functions that are listed one by one in a label.
 MAX_NAMES_IN_LABEL = 3
 
@@ -69,6 +89,9 @@ class CapacityResult:
     without_groups
         Capacities when each group of samples of a device without memory is left out in turn,
         (groups, terms); sums over functions and differences of devices have errors from them.
+    degree_errors
+        The standard errors of sums over all functions of each degree, (degrees,), as files keep
+        them that have no groups or stretches.
     inputs_fingerprint
         The same for two results from the same inputs in the same order; None if not known.
     influence_variance, leverage_ratio
@@ -123,6 +146,7 @@ class CapacityResult:
     residual_covariance: Floats | None = None
     without_stretches: Floats | None = None
     without_groups: Floats | None = None
+    degree_errors: Floats | None = None
     inputs_fingerprint: str | None = None
     influence_variance: float | None = None
     leverage_ratio: float | None = None
@@ -135,31 +159,28 @@ class CapacityResult:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        if self.no_numbers:
-            return f"CapacityResult: no capacities. {self.no_numbers}"
-        total = self.qualified_total or with_error(self.total, self.total_standard_error)
+        if self.nothing_to_show:
+            return f"CapacityResult: no capacities. {self.nothing_to_show}"
         n_inputs = counted(self.basis.n_inputs, "input")
         size = f"{len(self.basis)} {self.basis.family_name} functions of {n_inputs}"
         if self.basis.memory:
             size += f" with delays up to {self.basis.memory}"
         lines = [
-            f"CapacityResult: {self.claim(total)}",
+            f"CapacityResult: {self.claim(self.total_in_words)}",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
         if self.noise_limited_total is not None:
-            limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
+            total = with_error(self.total, self.total_standard_error)
             if self.unreliable:
                 total = f"about {rounded(self.total, self.total_standard_error)}"
-            lines.append(f"  found {total} of about {limit} that noise allows, of {self.maximum}")
+            lines.append(
+                f"  found {total} of {self.noise_limit_in_words} that noise allows, "
+                f"of {self.maximum}"
+            )
         lines += [f"  {sentence}" for sentence in self.about_law]
         lines += [f"  {sentence}" for sentence in self.for_reservoirs]
-        shown = self.sums_by_degree()
-        for degree, capacity in enumerate(self.capacities_by_degree):
-            if shown[degree] > 0:
-                number = f"{shown[degree]:10.4f}"
-                if self.law == "recorded" or not capacity.can_be_told:
-                    number = f"    {capacity.in_table}"
-                lines.append(f"  degree {degree:2d} {number}")
+        for degree, capacity in self.degrees_in_words().items():
+            lines.append(f"  degree {degree:2d}  {capacity}")
         lines += [f"  check: {check}" for check in self.checks]
         return "\n".join(lines)
 
@@ -212,6 +233,29 @@ class CapacityResult:
         return " ".join(reasons)
 
     @property
+    def cannot_be_told(self) -> str:
+        """Why the total is not written; empty where it can be.
+
+        Its standard error is larger than its possible range, and the first warning says why.
+        """
+        error = self.total_standard_error
+        if error is None or not exceeds(error, self.rank):
+            return ""
+        reason = f"The total cannot be told: its standard error is above {self.rank}, the rank."
+        if not self.warnings:
+            return f"{reason} Take more samples."
+        cause = str(self.warnings[0])
+        return f"{reason} {cause[:1].upper()}{cause[1:]}"
+
+    @property
+    def nothing_to_show(self) -> str:
+        """Why no number of this result is written anywhere; empty where there are some.
+
+        Either no capacities can be had (`no_numbers`), or the total `cannot_be_told`.
+        """
+        return self.no_numbers or self.cannot_be_told
+
+    @property
     def about_law(self) -> list[str]:
         """Lines of text about the law of the recorded inputs; none under the declared law."""
         if self.recorded_law is None:
@@ -231,6 +275,7 @@ class CapacityResult:
             return self
         return self.of_functions(np.flatnonzero(self.told_apart))
 
+    @checks_arguments
     def of_functions(self, rows: Integers) -> CapacityResult:
         """Return the result for some of its functions, with their sum as the total.
 
@@ -239,16 +284,24 @@ class CapacityResult:
         rows
             The numbers of the functions. Where these are all of them, it is the result itself.
         """
+        rows = require_whole_numbers("rows", rows, "functions", 0, len(self.basis) - 1)
         if len(rows) == len(self.basis):
             return self
         columns = {name: column[rows] for name, column in per_term(self).items()}
         total = sum_over(self, rows)
         stretches = self.without_stretches
         groups = self.without_groups
+        basis = self.basis.subset(rows)
+        degree_errors = None
+        if self.degree_errors is not None:
+            of_degrees = [rows[basis.degrees == degree] for degree in range(basis.max_degree + 1)]
+            errors = [sum_over(self, chosen).standard_error for chosen in of_degrees]
+            degree_errors = np.array(errors, dtype=float)
         return replace(
             self,
             **columns,
-            basis=self.basis.subset(rows),
+            basis=basis,
+            degree_errors=degree_errors,
             total=float(total),
             total_standard_error=total.standard_error,
             without_stretches=None if stretches is None else stretches[:, rows],
@@ -261,14 +314,31 @@ class CapacityResult:
         )
 
     @property
+    def has_constant(self) -> bool:
+        """Whether the readouts hold the constant function, appended or as a channel."""
+        computes_constant = self.basis.degrees[0] == 0 and self.raw[0] > 1 - ROUNDING_OF_CONSTANT
+        return bool(computes_constant) or self.maximum > self.n_readouts
+
+    @property
     def readouts_in_words(self) -> str:
         """How many readouts there are, such as "71 readouts and the constant"."""
-        constant = " and the constant" if self.maximum > self.n_readouts else ""
+        constant = " and the constant" if self.has_constant else ""
         if self.components is not None:
             n_channels = self.components.n_channels
             return f"{self.components.in_words} of {n_channels} channels{constant}"
-        return f"{self.n_readouts} readouts{constant}"
+        n_changing = self.maximum - self.has_constant
+        if n_changing == self.n_readouts:
+            return f"{counted(self.n_readouts, 'readout')}{constant}"
+        return f"{counted(n_changing, 'changing readout')} of {self.n_readouts}{constant}"
 
+    @property
+    def limits_in_words(self) -> str:
+        """What limits the total: the readouts, or the functions that can be told apart."""
+        if self.largest_total < self.maximum:
+            return f"{self.largest_total} functions can be told apart"
+        return self.readouts_in_words
+
+    @checks_arguments
     def claim(self, total: str) -> str:
         """Return what a total says: "total 3.0 of at most 4 (3 readouts and the constant)".
 
@@ -281,18 +351,23 @@ class CapacityResult:
             The total as it is to be written.
         """
         if self.components is None:
-            return f"total {total} of at most {self.largest_total} ({self.readouts_in_words})"
+            return f"total {total} of at most {self.largest_total} ({self.limits_in_words})"
         n_channels = self.components.n_channels
         return f"the {n_channels} channels hold at least {total} ({self.components.in_words})"
 
+    @checks_arguments
     def short_claim(self, total: str) -> str:
         """Return the same in short: "3.0 of 4", or of components "at least 3.0".
+
+        A total that cannot be told has no bounds either.
 
         Parameters
         ----------
         total
             The total as it is to be written.
         """
+        if self.nothing_to_show:
+            return total
         if self.components is None:
             return f"{total} of {self.largest_total}"
         return f"at least {total}"
@@ -314,7 +389,10 @@ class CapacityResult:
     def unreliable(self) -> str:
         """Why the total cannot be trusted, in the words of the warnings; empty where it can be."""
         reasons = [str(warning.found.get("unreliable") or "") for warning in self.warnings]
-        return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+        in_words = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+        if not in_words and self.cannot_be_told:
+            return "its standard error is larger than its range"
+        return in_words
 
     @property
     def qualified_total(self) -> str:
@@ -322,16 +400,56 @@ class CapacityResult:
 
         It is empty for a total that is reliable.
         """
-        if self.no_numbers:
-            return "not to be had from these inputs"
-        if not self.total_can_be_told:
-            reason = self.unreliable or f"its error bar is larger than {self.rank}"
-            return f"that {CANNOT_BE_TOLD} ({reason})"
+        if self.nothing_to_show:
+            return CANNOT_BE_TOLD
         if not self.unreliable:
             return ""
         total = rounded(self.total, self.total_standard_error)
         return f"about {total} (unreliable: {self.unreliable})"
 
+    @property
+    def total_in_words(self) -> str:
+        """The total ± its standard error, or in the words of `qualified_total`."""
+        return self.qualified_total or with_error(self.total, self.total_standard_error)
+
+    @property
+    def short_total(self) -> str:
+        """The total in a few letters, for a circle: "23.8", "≈81" where unreliable, or "?"."""
+        if self.nothing_to_show:
+            return "?"
+        if self.unreliable:
+            return f"≈{rounded(self.total, self.total_standard_error)}"
+        return short(self.total, self.maximum)
+
+    @property
+    def noise_limit_in_words(self) -> str:
+        """What noise allows ± its standard error, as "about 12.3 ± 0.4"."""
+        if self.noise_limited_total is None:
+            return "unknown"
+        limit = with_error(
+            self.noise_limited_total, self.noise_limited_standard_error, self.maximum
+        )
+        return limit if limit == CANNOT_BE_TOLD else f"about {limit}"
+
+    def degrees_in_words(self) -> dict[int, str]:
+        """Return the estimate of each degree of which a function was found, ± its standard error.
+
+        These are sums of unbiased capacities as in ``by_degree(errors=True)``; those of all degrees
+        add up to the total.
+        """
+        sums = sums_over_degrees(self)
+        errors = np.array([one.standard_error for one in sums], dtype=float)
+        digits = digits_of_column(errors)
+        in_words = {}
+        for degree, shown in enumerate(self.sums_by_degree()):
+            if shown > 0:
+                # The constant has an error of rounding alone, which is not written.
+                error = float(errors[degree]) if errors[degree] >= MIN_WRITTEN_ERROR else None
+                one = sums[degree]
+                in_words[degree] = with_error(float(one), error, one.maximum, digits)
+        return in_words
+
+    @checks_arguments
     def interval(self, level: float = 0.95) -> Floats:
         """Return the confidence interval of every capacity, (terms, 2), within [0, 1].
 
@@ -351,6 +469,7 @@ class CapacityResult:
         centre = self.capacity if self.unbiased is None else self.unbiased
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
+    @checks_arguments
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of the total, between 0 and the rank.
 
@@ -380,6 +499,7 @@ class CapacityResult:
         level = require_probability("level", level)
         return ndtri(0.5 + level / 2) * error
 
+    @checks_arguments
     def by_degree(self, errors: bool = False) -> pd.DataFrame:
         """Return capacity by total degree and number of variables ("1", "2", ">2").
 
@@ -397,7 +517,7 @@ class CapacityResult:
         n_degrees = self.basis.max_degree + 1
         degrees = pd.RangeIndex(n_degrees, name="degree")
         if errors:
-            sums = self.capacities_by_degree
+            sums = sums_over_degrees(self)
             columns = {
                 "capacity": [float(capacity) for capacity in sums],
                 "standard_error": [capacity.standard_error for capacity in sums],
@@ -411,17 +531,61 @@ class CapacityResult:
         np.add.at(table, (self.basis.degrees, column), self._summed_capacity)
         return pd.DataFrame(table, degrees, ["1", "2", ">2"])
 
+    def by_input(self) -> pd.DataFrame:
+        """Return one row per input: the sum over all functions that contain it, and its error.
+
+        A function of two inputs counts for both. The column `alone` is the sum over functions of
+        this input only, `functions` the number of functions. The sums are of unbiased capacities.
+        """
+        return by_input(self)
+
+    def input_matrix(self) -> Floats:
+        """Return which inputs interact, (inputs, inputs).
+
+        Entry [i, j] is the capacity of all functions that contain both inputs, and [i, i] that of
+        the functions of input i alone. It is NaN where the basis has no such function.
+        """
+        return input_matrix(self)
+
+    def table(self, errors: bool = False) -> pd.DataFrame:
+        """Return the functions above zero, the largest capacity first: degree and capacity.
+
+        Parameters
+        ----------
+        errors
+            Whether to give standard errors and p-values, too; NaN where the method has none.
+        """
+        return table(self, errors)
+
+    def to_latex(self, rows: str = "degree", errors: bool = True) -> str:
+        """Return a table for a paper, with the total in its last row.
+
+        Parameters
+        ----------
+        rows
+            ``"degree"``, the estimates of ``by_degree(errors=True)``, or ``"function"``, the 20
+            strongest functions.
+        errors
+            Whether to give standard errors.
+
+        Examples
+        --------
+        >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+        >>> result = infocap.probe(lambda u: u, basis, 64, seed=1)
+        >>> print(result.to_latex(errors=False))  # doctest: +ELLIPSIS
+        % needs ...
+        Total (of at most 2) & $2.000$ ...
+        """
+        if self.nothing_to_show:
+            raise DataError(self.nothing_to_show)
+        return to_latex(self, rows, errors)
+
     def sums_by_degree(self) -> Floats:
         """Return the capacity of each degree from 0 on, the sums of the rows of `by_degree`."""
         sums: Floats = np.bincount(self.basis.degrees, self._summed_capacity)
         return sums
 
-    @property
-    def capacities_by_degree(self) -> list[Capacity]:
-        """The sum of the unbiased capacities of each degree from 0 on, with `standard_error`."""
-        degrees = self.basis.degrees
-        return [sum_over(self, degrees == degree) for degree in range(self.basis.max_degree + 1)]
-
+    @checks_arguments
     def capacity_of_term(self, term: int) -> Capacity:
         """Return the capacity that is shown for a function of the basis, with `standard_error`.
 
@@ -432,11 +596,6 @@ class CapacityResult:
         """
         error = None if self.standard_error is None else float(self.standard_error[term])
         return Capacity(float(self.capacity[term]), error)
-
-    @property
-    def total_can_be_told(self) -> bool:
-        """Whether the error bar of the total is within the range that the total may have."""
-        return Capacity(self.total, self.total_standard_error, self.rank).can_be_told
 
     @property
     def _summed_capacity(self) -> Floats:
@@ -482,27 +641,46 @@ class CapacityResult:
         They give the total without the constant, and the linear and nonlinear parts of it. There
         are none for a device without memory.
         """
-        has_constant = self.maximum > self.n_readouts
-        if not self.basis.of_sequences or self.no_numbers:
+        if not self.basis.of_sequences or self.nothing_to_show:
             return []
         if self.recorded_law is not None:
             return self._for_reservoirs_under_recorded_law
-        if not self.basis.memory or not has_constant:
+        if not self.basis.memory or not self.has_constant:
             return []
-        sentences = []
-        if self.total_can_be_told:
-            error = None if self.unreliable else self.total_standard_error
-            total = with_error(self.total - 1, error)
-            if self.components is None:
-                without_constant = f"{total} of {self.maximum - 1}"
-            else:
-                without_constant = f"at least {total}"
-            sentences.append(f"without the constant, as usual for reservoirs: {without_constant}")
-        sentences.append(
-            f"memory capacity {self.memory_capacity!r}, "
-            f"nonlinear capacity {self.nonlinear_capacity!r}"
+        if self.unreliable:
+            total = f"about {rounded(self.total - 1, self.total_standard_error)}"
+        else:
+            total = with_error(self.total - 1, self.total_standard_error)
+        if self.components is None:
+            without_constant = f"{total} of {self.maximum - 1}"
+        else:
+            without_constant = f"at least {total}"
+        return [
+            f"without the constant, as usual for reservoirs: {without_constant}",
+            f"memory capacity {self.memory_capacity_in_words}",
+            f"nonlinear capacity {self.nonlinear_capacity!r}",
+        ]
+
+    @property
+    def memory_capacity_in_words(self) -> str:
+        """The memory capacity with delay 0 and, where the basis has that delay, without it."""
+        if not np.any(self._is_linear & (self.delayed_basis.largest_delays == 0)):
+            return f"{self.memory_capacity!r}, delays from {self._shortest_delay} on"
+        return (
+            f"{self.memory_capacity!r} with delay 0, "
+            f"{self.memory_capacity_of_past!r} for delays from 1 on"
         )
-        return sentences
+
+    @property
+    def _is_linear(self) -> Booleans:
+        is_linear: Booleans = self.delayed_basis.degrees == 1
+        return is_linear
+
+    @property
+    def _shortest_delay(self) -> int:
+        return int(
+            self.delayed_basis.largest_delays[self._is_linear].min(initial=self.basis.memory)
+        )
 
     @property
     def _for_reservoirs_under_recorded_law(self) -> list[str]:
@@ -536,10 +714,18 @@ class CapacityResult:
     def memory_capacity(self) -> Capacity:
         """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`.
 
+        Delay 0, the present input, counts where the basis has it. `memory_capacity_of_past` leaves
+        it out, as Jaeger's definition does.
+
         Under the law of the recorded inputs that is the capacity for what each input says that
         later ones do not, so the inputs' own memory does not count.
         """
-        return sum_over(self, self.delayed_basis.degrees == 1)
+        return sum_over(self, self._is_linear)
+
+    @property
+    def memory_capacity_of_past(self) -> Capacity:
+        """The memory capacity of delays from 1 on, as Jaeger (2002) defines it."""
+        return sum_over(self, self._is_linear & (self.delayed_basis.largest_delays > 0))
 
     @property
     def nonlinear_capacity(self) -> Capacity:
@@ -583,6 +769,7 @@ class CapacityResult:
             )
         return Capacity(law.beyond_present, law.beyond_present_error, self.rank, lowest=-self.rank)
 
+    @checks_arguments
     def innovation_label(self, term: int) -> str:
         """Return the name of a function with what it is told apart from.
 
@@ -620,6 +807,7 @@ class CapacityResult:
         is_of_degree = self.basis.degrees[before] == self.basis.degrees[term]
         return before[is_of_degree & self.told_apart[before]]
 
+    @checks_arguments
     def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
         """Return the memory function: what each function of one delayed input has, by its delay.
 
@@ -657,6 +845,7 @@ class CapacityResult:
         delays = pd.Index(basis.largest_delays[rows], name="delay")
         return pd.DataFrame(columns, delays).sort_index(kind="stable")
 
+    @checks_arguments
     def by_delay(self, errors: bool = False) -> pd.DataFrame:
         """Return capacity by the largest delay (rows) and the degree (columns) of functions.
 
@@ -696,6 +885,7 @@ class CapacityResult:
         columns = pd.Index(sorted(set(degrees.tolist()) - {0}), name="degree")
         return pd.DataFrame(table[:, columns], index, columns)
 
+    @checks_arguments
     def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
         """Return the capacities of degree 2 by two delays.
 
@@ -745,6 +935,12 @@ class CapacityResult:
             A number within [0, 1] with an attribute `standard_error`, which is None where the
             method has none.
         """
+        self._refuse_without_coordinates()
+        coefficients, power = expand(target, self.basis)
+        return self.capacity_of_coefficients(coefficients / np.sqrt(power))
+
+    def _refuse_without_coordinates(self) -> None:
+        """Refuse sums of functions where the result does not hold what they need."""
         if self.recorded_law is not None:
             raise ParameterError(
                 "capacities of other functions are for the declared law of the inputs; under the "
@@ -755,8 +951,17 @@ class CapacityResult:
                 "this result does not hold the coordinates of its functions (a CSV file or a very "
                 "large basis); save to NetCDF, or estimate with fewer functions."
             )
-        coefficients, power = expand(target, self.basis)
-        coefficients = coefficients / np.sqrt(power)
+
+    def capacity_of_coefficients(self, coefficients: Floats) -> Capacity:
+        """Return the capacity for a sum of functions of the basis, with its bias removed.
+
+        Parameters
+        ----------
+        coefficients
+            The coefficient of each function, (terms,). Where their squares add up to less than 1,
+            the rest lies outside the basis and counts as not computed.
+        """
+        self._refuse_without_coordinates()
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             of_all_rows, of_first_half, of_second_half = (
                 float(np.sum((coordinates @ coefficients) ** 2)) for coordinates in self.coordinates
@@ -772,6 +977,7 @@ class CapacityResult:
             n_samples=self.n_samples,
         )
 
+    @checks_arguments
     def readout_weights(self, target: str | Target) -> Floats:
         """Return the weights W* = G⁻¹R that bring the readouts closest to a target.
 
@@ -805,6 +1011,7 @@ class CapacityResult:
         coefficients, _ = expand(target, self.basis)
         return self.weights @ coefficients
 
+    @checks_arguments
     def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
         """Return the best output y* = W*ᵀX for a target (paper, section 2.2), (samples,).
 
@@ -825,7 +1032,7 @@ class CapacityResult:
         True
         """
         constant, *weights = self.readout_weights(target)
-        values = np.asarray(x, dtype=float)
+        values = require_numbers("x", x, finite=False)
         if values.ndim != 2 or values.shape[1] != len(weights):
             raise DataError(
                 f"x has shape {values.shape}; this result needs (samples, {len(weights)}) readouts."
@@ -856,6 +1063,7 @@ class CapacityResult:
 
         return to_dataset(self)
 
+    @checks_arguments
     def save(self, path: str | Path) -> Path:
         """Write the result to a file, and return its path.
 

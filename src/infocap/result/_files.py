@@ -23,7 +23,7 @@ from .._files import (
     write_whole,
 )
 from .._hdf5 import open_hdf5
-from .._validation import require_one_of
+from .._validation import checks_arguments, require_one_of
 from .._version import __version__
 from ..basis import DelayedBasis, ProductBasis, find_maker
 from ..errors import Check, DataError, ParameterError
@@ -32,6 +32,7 @@ from ..typing import Floats
 from ._analyses import Drift, Factors, Growth
 from ._capacity_result import PER_TERM, CapacityResult, per_term
 from ._recorded_law import RecordedLaw
+from ._target import errors_by_degree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,6 +53,8 @@ OPTIONAL_FLOATS = (
 )
 # The text by which results from the same inputs are known, or None.
 FINGERPRINT = "inputs_fingerprint"
+# The standard errors of sums over all functions of a degree.
+DEGREE_ERRORS = "degree_errors"
 # What the readouts are where they are components of many channels, or None.
 COMPONENTS = "components"
 # What a recording tells besides capacities.
@@ -130,6 +133,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     return path
 
 
+@checks_arguments
 def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote, or the numbers that a report or a card carries.
 
@@ -298,6 +302,9 @@ def saved_attributes(result: CapacityResult) -> dict[str, Any]:
     }
     if result.components is not None:
         attributes[COMPONENTS] = json.dumps(asdict(result.components))
+    degree_errors = errors_by_degree(result)
+    if degree_errors is not None:
+        attributes[DEGREE_ERRORS] = degree_errors.tolist()
     for name in ("method", "total", FINGERPRINT, *WHOLE_NUMBERS, *OPTIONAL_FLOATS):
         value = getattr(result, name)
         if value is not None:
@@ -338,6 +345,9 @@ def _rebuild(stored: StoredResult) -> CapacityResult:
     for name in OPTIONAL_FLOATS:
         fields[name] = float(attributes[name]) if name in attributes else None
     fields[FINGERPRINT] = attributes.get(FINGERPRINT)
+    if DEGREE_ERRORS in attributes:
+        # Where a file has null or an error is not known, it is NaN.
+        fields[DEGREE_ERRORS] = np.atleast_1d(np.array(attributes[DEGREE_ERRORS], dtype=float))
     if COMPONENTS in attributes:
         fields[COMPONENTS] = Components(**json.loads(attributes[COMPONENTS]))
     metadata = dict(stored.metadata)
@@ -369,6 +379,8 @@ def _analysis(kind: Any, saved: dict[str, Any]) -> Any:
 def is_result(path: str | Path) -> bool:
     """Return whether a file says that it holds a result."""
     path = Path(path)
+    if not path.is_file():
+        return False
     with suppress(OSError, ValueError):  # not there, broken, or of another format
         if path.suffix == ".csv":
             with path.open("rb") as file:

@@ -25,9 +25,6 @@ class RecordedLaw:
     plain, plain_error
         R² of each function itself, which does not depend on their order, and its standard error,
         (terms,).
-    degree_error
-        The standard error of the sum of each degree, (degrees,), NaN where no function of a degree
-        can be told apart; None where functions were left out.
     delay_capacity, delay_error
         For a sequence, capacities by delay and degree, (delays, degrees), and the standard error of
         each delay, (delays,): what each delay adds to all functions of later inputs; NaN where no
@@ -48,7 +45,6 @@ class RecordedLaw:
     pivots: Floats
     plain: Floats
     plain_error: Floats
-    degree_error: Floats | None
     delay_capacity: Floats | None
     delay_error: Floats | None
     beyond_present: float | None
@@ -58,15 +54,12 @@ class RecordedLaw:
 
     def of_functions(self, rows: Integers) -> RecordedLaw:
         """Return the same for some of the functions, given by their numbers."""
-        kept = np.flatnonzero(self.told_apart)
         return replace(
             self,
             told_apart=self.told_apart[rows],
             pivots=self.pivots[rows],
             plain=self.plain[rows],
             plain_error=self.plain_error[rows],
-            # Functions that cannot be told apart add nothing to a sum.
-            degree_error=self.degree_error if np.isin(kept, rows).all() else None,
         )
 
     def to_dict(self) -> dict[str, Any]:

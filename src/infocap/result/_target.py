@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._formatting import with_error
+from .._formatting import exceeds, with_error
+from .._validation import require_function_of
 from ..basis import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
@@ -18,8 +19,6 @@ from ..typing import Booleans, Floats, Integers, Target
 if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
-# What stands in place of a number whose error bar is larger than its range.
-CANNOT_BE_TOLD = "cannot be told"
 # Functions up to which coefficients are fitted: least squares costs L² memory; for larger bases
 # they are averages.
 MAX_FUNCTIONS_FOR_FIT = 3000
@@ -40,7 +39,7 @@ class Capacity(float):
     >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, maximum=20)
     (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
     >>> Capacity(0.3, 347.0, maximum=20)
-    that cannot be told (its error bar is larger than 20)
+    cannot be told
     """
 
     standard_error: float | None
@@ -61,20 +60,13 @@ class Capacity(float):
 
     @property
     def can_be_told(self) -> bool:
-        """Whether the error bar is within the range that the capacity may have."""
-        return self.standard_error is None or not self.standard_error > self.maximum
-
-    @property
-    def in_table(self) -> str:
-        """The capacity and its standard error for a cell of a table."""
-        return repr(self) if self.can_be_told else CANNOT_BE_TOLD
+        """Whether the standard error is within the range that the capacity may have."""
+        return self.standard_error is None or not exceeds(self.standard_error, self.maximum)
 
     def __repr__(self) -> str:
-        if not self.can_be_told:
-            return f"that {CANNOT_BE_TOLD} (its error bar is larger than {self.maximum:g})"
         if np.isnan(self):
-            return "that cannot be had"
-        return with_error(float(self), self.standard_error)
+            return "cannot be had"
+        return with_error(float(self), self.standard_error, self.maximum)
 
 
 def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
@@ -85,14 +77,15 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     Stretches or groups of samples that were left out tell how far the sum scatters. A few groups
     tell it roughly, so the error is at least that of independent functions. What the total's error
     holds beyond its jackknife, such as a bias that is left, is shared out as the squared errors of
-    functions are. Without groups this is done with all of the total's error.
+    functions are. Without groups the errors of the degrees are shared out like that, or all of the
+    total's error.
     """
     capacities = result.capacity if result.unbiased is None else result.unbiased
     if result.recorded_law is not None:
         # Functions that cannot be told apart add nothing.
         value = float(np.nansum(capacities[chosen]))
         if result.without_stretches is None:  # as from a table
-            return Capacity(value, _error_of_degree(result, chosen), result.rank)
+            return Capacity(value, _from_degree_errors(result, chosen), result.rank)
         # What neighbouring stretches share is in these numbers.
         sums = np.nansum(result.without_stretches[:, chosen], axis=1)
         return Capacity(value, jackknife_error_of_groups(sums), result.rank)
@@ -100,8 +93,13 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     if result.without_stretches is not None:
         error = jackknife_error_of_stretches(result.without_stretches[:, chosen].sum(axis=1))
         return Capacity(value, error, result.rank)
-    if result.standard_error is None or result.total_standard_error is None:
+    if result.standard_error is None:
         return Capacity(value, None, result.rank)
+    if result.without_groups is None and result.degree_errors is not None:
+        return Capacity(value, _from_degree_errors(result, chosen), result.rank)
+    if result.total_standard_error is None:
+        # A method of the user's own, which says nothing about correlations.
+        return Capacity(value, float(np.linalg.norm(result.standard_error[chosen])), result.rank)
     error_of_all = max(float(np.linalg.norm(result.standard_error)), SMALLEST_DIVISOR)
     error_of_chosen = float(np.linalg.norm(result.standard_error[chosen]))
     fraction = error_of_chosen / error_of_all
@@ -114,39 +112,57 @@ def sum_over(result: "CapacityResult", chosen: Booleans | Integers) -> Capacity:
     return Capacity(value, error, result.rank)
 
 
-def _error_of_degree(result: "CapacityResult", chosen: Booleans | Integers) -> float | None:
-    """Return the standard error of a sum under the recorded law if it is that of a whole degree.
+def _from_degree_errors(result: "CapacityResult", chosen: Booleans | Integers) -> float | None:
+    """Return the standard error of a sum from the known errors of whole degrees.
 
-    Tables have those of degrees alone.
+    The squared error of a degree is shared out as the squared errors of its functions are.
     """
-    law = result.recorded_law
-    if law is None or law.degree_error is None:
+    if result.degree_errors is None or result.standard_error is None:
         return None
     degrees = result.basis.degrees
-    is_chosen = np.zeros(len(degrees), dtype=bool)
-    is_chosen[chosen] = True
-    chosen_degrees = np.unique(degrees[is_chosen])
-    if len(chosen_degrees) != 1 or not np.array_equal(is_chosen, degrees == chosen_degrees[0]):
-        return None
-    return float(law.degree_error[chosen_degrees[0]])
+    squares = np.nan_to_num(result.standard_error) ** 2
+    of_degree = np.bincount(degrees, squares)
+    of_chosen = np.bincount(degrees[chosen], squares[chosen], len(of_degree))
+    shares = of_chosen / np.maximum(of_degree, SMALLEST_DIVISOR)
+    n_degrees = min(len(shares), len(result.degree_errors))
+    known = np.nan_to_num(result.degree_errors[:n_degrees])
+    return float(np.sqrt(np.sum(shares[:n_degrees] * known**2)))
+
+
+def sums_over_degrees(result: "CapacityResult") -> list[Capacity]:
+    """Return the sum of the unbiased capacities of each degree from 0 on.
+
+    A sum is at most the number of its functions, which is its `maximum`.
+    """
+    degrees = result.basis.degrees
+    n_told_apart = np.bincount(degrees, result.told_apart, result.basis.max_degree + 1)
+    sums = []
+    for degree, size in enumerate(n_told_apart):
+        one = sum_over(result, degrees == degree)
+        one.maximum = float(min(size, result.rank))
+        sums.append(one)
+    return sums
+
+
+def untold_degrees(result: "CapacityResult") -> list[int]:
+    """Return the degrees whose sum has an error larger than its range, so that it is not shown."""
+    sums = sums_over_degrees(result)
+    return [degree for degree, one in enumerate(sums) if not one.can_be_told]
+
+
+def known_sums_by_degree(result: "CapacityResult") -> Floats:
+    """Return the capacity of each degree as pictures show it, 0 where it cannot be told."""
+    sums = result.sums_by_degree()
+    sums[untold_degrees(result)] = 0.0
+    return sums
 
 
 def errors_by_degree(result: "CapacityResult") -> Floats | None:
-    """Return the standard error of the capacity of each degree; None where the method gives none.
-
-    Errors of functions are correlated, which `sum_over` takes into account where the method left
-    out groups of samples. Otherwise they count as independent.
-    """
-    basis = result.basis
-    n_degrees = basis.max_degree + 1
+    """Return the standard error of the sum of each degree; None where the method gives none."""
     if result.standard_error is None:
         return None
-    left_out = (result.without_groups, result.without_stretches)
-    if basis.of_sequences or any(values is not None for values in left_out):
-        sums = [sum_over(result, basis.degrees == degree) for degree in range(n_degrees)]
-        # An error of None becomes NaN.
-        return np.array([degree_sum.standard_error for degree_sum in sums], dtype=float)
-    return np.sqrt(np.bincount(basis.degrees, result.standard_error**2, n_degrees))
+    # An error of None becomes NaN.
+    return np.array([one.standard_error for one in sums_over_degrees(result)], dtype=float)
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
@@ -262,6 +278,7 @@ def _values(target: Target, u: Floats) -> Floats:
             f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * "
             "u[:, 0])."
         )
+    require_function_of("target", target, "inputs")
     values = np.asarray(target(u))
     if values.shape != (len(u),) or values.dtype.kind not in "fiub":
         raise DataError(

@@ -17,7 +17,7 @@ from ._runs import JoinedRows, is_of_several_runs
 from ._samples import MAX_RELATIVE_RANGE_OF_CONSTANT, Samples
 from ._scan import ColumnStatistics, omit_missing_rows, scan_columns
 from ._sources import Hdf5Rows, LabelledRows
-from ._table import Table
+from ._table import Table, as_array
 from ._trace import FoldedTrace, as_columns, fold, is_of_several_traces
 from ._trace_inputs import hold_of_rows
 from ._trace_steps import TraceSteps
@@ -39,6 +39,7 @@ __all__ = [
     "Samples",
     "Table",
     "TraceSteps",
+    "as_array",
     "as_columns",
     "check_domain",
     "choose_executor",

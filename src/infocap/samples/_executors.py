@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from .._validation import shown
 from ..errors import ParameterError
 from ._dask import count_threads_of_cluster, find_client, is_dask_client
 
@@ -60,7 +61,7 @@ def choose_executor(executor: Any, *sources: Any) -> Any:
     if isinstance(executor, Executor) or is_dask_client(executor):
         return executor
     raise ParameterError(
-        f"`executor={executor!r}` must be a concurrent.futures.Executor or a "
+        f"`executor={shown(executor)}` must be a concurrent.futures.Executor or a "
         "dask.distributed.Client."
     )
 

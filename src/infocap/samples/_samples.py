@@ -20,7 +20,7 @@ from .._arrays import (
     to_library_of,
     to_numpy,
 )
-from .._validation import require_one_of
+from .._validation import require_one_of, shown
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
@@ -114,7 +114,7 @@ class Samples:
         """
         if not isinstance(basis, ProductBasis):
             raise ParameterError(
-                f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...)."
+                f"`basis={shown(basis)}` must come from product_basis(...) or delayed_basis(...)."
             )
         require_one_of("complex_as", complex_as, (None, "abs2", "split"))
         if basis.of_sequences:
@@ -134,7 +134,8 @@ class Samples:
             )
         if washout is not None:
             raise ParameterError(
-                f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...)."
+                f"`washout={shown(washout)}` is for sequences; give a basis from "
+                "delayed_basis(...)."
             )
         return cls._of_points(
             u,

@@ -134,7 +134,13 @@ class Table:
 
     def read_finite(self) -> Floats:
         """Return all rows; a NaN or infinite value is an error that names the first of them."""
-        values = self.read(0, self.shape[0], on_host=True)
+        try:
+            values = self.read(0, self.shape[0], on_host=True)
+        except MemoryError as problem:
+            raise DataError(
+                f"{self.name} has shape {self.shape} and does not fit into memory ({problem}); "
+                "give fewer rows or columns."
+            ) from None
         missing = self.find_missing(values, 0)
         if missing is not None:
             raise DataError(
@@ -366,9 +372,11 @@ class _RowsElsewhere:
 
 def as_array(source: ArrayLike, name: str) -> Any:
     """Convert lists and the like; what is no table of numbers is refused."""
+    if hasattr(source, "detach"):
+        source = source.detach()  # A tensor of a model that could still be trained.
     try:
         return np.asarray(source)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{name} is a {type(source).__name__} that is no table of numbers ({error}); "
             "give an array of shape (samples, channels)."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import require_whole_number
+from .._validation import require_numbers, require_whole_number
 from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
 
@@ -70,7 +70,7 @@ class TraceSteps:
 def _as_mask(mask: ArrayLike, rows_per_step: int) -> Floats:
     """Return a mask as (rows per step, 1 or inputs); refuse other lengths, and zeros throughout."""
     try:
-        values = np.asarray(mask, dtype=float)
+        values = require_numbers("mask", mask, finite=False)
     except (TypeError, ValueError):
         raise ParameterError(f"`mask={mask!r:.60}` must be numbers.") from None
     if values.ndim == 1:

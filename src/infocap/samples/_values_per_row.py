@@ -9,7 +9,7 @@ import numpy as np
 from .._arrays import is_on_device, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
-from ._table import Table
+from ._table import Table, as_array
 
 # Epochs, equal parts of the acquisition in the order of time, whose means are compared to find
 # drift: enough to see a slow curve, few enough that each has a hundred samples of an ordinary run.
@@ -25,7 +25,7 @@ KINDS_OF_NUMBERS_AND_TIMES = "iufMm"
 
 def one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     """Return one number or time for each row as a NumPy array, none of them missing."""
-    values = to_numpy(values) if is_on_device(values) else np.asarray(values)
+    values = to_numpy(values) if is_on_device(values) else as_array(values, name)
     if values.shape != (n_rows,):
         raise DataError(
             f"{name} has shape {values.shape}; give one value for each of {n_rows} rows."

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from .._plugins import find_by_name
+from .._validation import checks_arguments
 from ..typing import System
 from ._networks import FeedForward, RandomFeatures
 from ._reservoirs import DelayLine, DelayReservoir, EchoState
@@ -16,6 +17,7 @@ SYSTEMS: dict[str, Callable[..., System]] = {
 }
 
 
+@checks_arguments
 def find(name: str) -> Callable[..., System]:
     """Return what makes the systems of a name.
 

@@ -15,6 +15,7 @@ from .._validation import (
     Count,
     NotNegative,
     Positive,
+    require_numbers,
     require_one_of,
     require_whole_number,
 )
@@ -49,7 +50,7 @@ class _Network(Checked):
         seed
             The seed of the noise; different noise each time by default.
         """
-        x = np.asarray(u, dtype=float)
+        x = require_numbers("u", u, finite=False)
         if x.ndim != 2 or x.shape[1] != self.n_inputs:
             raise DataError(f"u has shape {x.shape}; this system needs (samples, {self.n_inputs}).")
         activation = ACTIVATIONS[self.activation]

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy
 
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_numbers, require_whole_number
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 
@@ -23,6 +23,7 @@ MIN_STEPS = 4 * N_NEIGHBOURS
 MAX_HARMONIC = 8
 
 
+@checks_arguments
 def find_period(x: ArrayLike, washout: int = 0) -> float:
     """Return the period, in steps, of the strongest oscillation of the readouts.
 
@@ -57,7 +58,7 @@ def find_period(x: ArrayLike, washout: int = 0) -> float:
     >>> round(find_period(x), 1)
     23.7
     """
-    readouts = np.asarray(x, dtype=float)
+    readouts = require_numbers("x", x, finite=False)
     if readouts.ndim != 2 or not np.isfinite(readouts).all():
         raise DataError(f"x has shape {readouts.shape}; give finite readouts (steps, readouts).")
     readouts = readouts[require_whole_number("washout", washout, minimum=0) :]

@@ -21,6 +21,8 @@ from .._validation import (
     Finite,
     NotNegative,
     Positive,
+    checks_arguments,
+    require_numbers,
     require_one_of,
     require_whole_number,
 )
@@ -62,7 +64,7 @@ class _Reservoir(Checked):
         seed
             The seed of the noise; different noise each time by default.
         """
-        u = np.asarray(u, dtype=float)
+        u = require_numbers("u", u, finite=False)
         runs = self._as_runs(u)
         generator = np.random.default_rng(seed)
         # What enters each node at each step, (steps, runs, nodes). Each step is replaced by the
@@ -312,6 +314,7 @@ class DelayReservoir(_Reservoir):
         return f @ response + last_value * decay
 
 
+@checks_arguments
 def check_fading(
     system: System,
     drive: Any,
@@ -399,7 +402,7 @@ def _driving_inputs(drive: Any, n_steps: int, generator: np.random.Generator) ->
     if families:
         columns = [family.quantile(generator.random(n_steps)) for family in families]
         return np.column_stack(columns)
-    u: Floats = to_numpy(drive).astype(float)
+    u: Floats = np.atleast_1d(require_numbers("drive", drive))
     if len(u) < n_steps:
         raise DataError(f"drive has {len(u)} steps; give {n_steps}, or `n_steps={len(u) // 2}`.")
     return u

@@ -5,13 +5,14 @@ from typing import Any
 
 from ._accuracy import Accuracy, CapacityAccuracy, accuracy, capacity_accuracy
 from ._demand import Demand, demand
+from ._predict import PredictedScore, named_task, predict_score
 from ._sequences import channel_equalisation, mackey_glass, narma, parity
 from ._task import Task, digits, two_spirals
 
 __all__ = [
-    "Accuracy", "CapacityAccuracy", "Demand", "SystemFeatures", "Task", "accuracy",
-    "capacity_accuracy", "channel_equalisation", "demand", "digits", "mackey_glass", "narma",
-    "parity", "plot", "two_spirals",
+    "Accuracy", "CapacityAccuracy", "Demand", "PredictedScore", "SystemFeatures", "Task",
+    "accuracy", "capacity_accuracy", "channel_equalisation", "demand", "digits", "mackey_glass",
+    "named_task", "narma", "parity", "plot", "predict_score", "two_spirals",
 ]  # fmt: skip
 
 

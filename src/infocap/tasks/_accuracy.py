@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from .._arrays import axis_values, to_numpy
 from .._formatting import one_line
-from .._validation import require_boolean, require_probability, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_boolean,
+    require_probability,
+    require_whole_number,
+    shown,
+)
 from ..errors import Check, DataError, ParameterError
 from ..kernels import student_widening
 from ..result import CapacityResult
@@ -120,6 +126,7 @@ class Accuracy:
         return float(np.mean(np.sqrt(1 - self.per_fold)))
 
 
+@checks_arguments
 def accuracy(
     system: System | ArrayLike,
     task: Task,
@@ -214,11 +221,12 @@ def _refuse_wrong_kinds(task: Any, readout: Any) -> None:
         raise ParameterError(
             f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels)."
         )
-    if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
+    is_name = isinstance(readout, str) and readout == LEAST_SQUARES
+    if not is_name and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
-            f"`readout={readout!r}` is neither 'least-squares' nor a classifier or regressor with "
-            "fit and predict; give one of scikit-learn's, such as make_pipeline(StandardScaler(), "
-            "RidgeClassifier())."
+            f"`readout={shown(readout)}` is neither 'least-squares' nor a classifier or regressor "
+            "with fit and predict; give one of scikit-learn's, such as "
+            "make_pipeline(StandardScaler(), RidgeClassifier())."
         )
 
 
@@ -398,6 +406,7 @@ class CapacityAccuracy:
         """Pearson's correlation of total capacity and mean accuracy."""
         return float(np.corrcoef(self.total, self.accuracy)[0, 1])
 
+    @checks_arguments
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return Fisher's interval of the correlation: atanh(r) ± z / sqrt(n - 3).
 
@@ -441,6 +450,7 @@ class CapacityAccuracy:
         return xr.Dataset(variables, coords=coordinates, attrs=attributes)
 
 
+@checks_arguments
 def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityAccuracy:
     """Return the capacities of a sweep together with the accuracies at the same settings.
 
@@ -462,7 +472,7 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     >>> capacity_accuracy(results, accuracies).accuracy.shape
     (4,)
     """
-    result_list: list[CapacityResult] = list(getattr(results, "results", results))
+    result_list: list[CapacityResult] = _list_of_results(results)
     scores = list(accuracies)
     _refuse_other_kinds(result_list, CapacityResult)
     _refuse_other_kinds(scores, Accuracy)
@@ -494,6 +504,14 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         unreliable=tuple(result.unreliable for result in result_list),
         measure=scores[0].measure,
     )
+
+
+def _list_of_results(results: Any) -> list[CapacityResult]:
+    """Return the results of a sweep, or of a list."""
+    result_list = getattr(results, "results", results)
+    if isinstance(result_list, list | tuple):
+        return list(result_list)
+    raise ParameterError(f"`results={shown(results)}` must be a list of results, or a sweep.")
 
 
 def _refuse_other_kinds(objects: Sequence[Any], kind: type) -> None:

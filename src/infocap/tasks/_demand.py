@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_numbers, require_whole_number, shown
 from ..basis import ProductBasis
 from ..errors import Check, ParameterError, warn
 from ..result import CapacityResult
@@ -103,6 +103,7 @@ class Demand:
         """The share of the target's variance that no function of the basis predicts."""
         return float(1 - self.share.sum())
 
+    @checks_arguments
     def target(self, label: Any = "target") -> Callable[[Floats], Floats]:
         """Return a fitted target as a function of the inputs.
 
@@ -116,18 +117,19 @@ class Demand:
             A class: ``result.capacity_of(demand.target(3))`` is for class 3. Without it, the real
             target of a regression.
         """
-        matches = np.flatnonzero(self.classes == label)
-        if not len(matches):
-            raise ParameterError(f"`label={label!r}` is not one of {self.classes.tolist()}.")
+        matches = [n for n, value in enumerate(self.classes.tolist()) if _is_label(value, label)]
+        if not matches:
+            raise ParameterError(f"`label={shown(label)}` is not one of {self.classes.tolist()}.")
         coefficients = self.coefficients[:, matches[0]]
         without_past = np.zeros(self.basis.memory)
 
         def evaluate(u: Floats) -> Floats:
-            values = self.basis.combine(np.asarray(u, dtype=float), coefficients)
+            values = self.basis.combine(require_numbers("u", u), coefficients)
             return np.append(without_past, values)
 
         return evaluate
 
+    @checks_arguments
     def reachable(self, result: CapacityResult) -> float:
         """Return the share of the fitted target that a device's readouts reproduce.
 
@@ -155,6 +157,12 @@ class Demand:
         return float(np.average(capacities, weights=self.variances))
 
 
+def _is_label(value: Any, label: Any) -> bool:
+    """Return whether a label that a user gave is this class."""
+    return np.ndim(label) == 0 and bool(value == label)
+
+
+@checks_arguments
 def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None = 0) -> Demand:
     """Return which functions a task needs: how much of its target each degree explains.
 

@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from .._validation import require_number, require_positive, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_number,
+    require_positive,
+    require_whole_number,
+    shown,
+)
 from ..errors import ParameterError
-from ..typing import Floats
+from ..typing import Floats, Limits
 from ._task import Task
 
 # Steps before the first row, in which a recursion forgets that it started from zero.
@@ -28,14 +34,17 @@ FIRST_SYMBOL = 7
 TARGET_LAG = 2
 # Steps of integration of the Mackey-Glass equation per unit of time; twice as many change the first
 # 100 units by 1e-5.
+# The longest delay of the series; its past is kept in memory.
+MAX_DELAY = 10_000.0
 STEPS_PER_UNIT = 20
 
 
+@checks_arguments
 def narma(
     order: int = 10,
     n_steps: int = 4000,
     *,
-    domain: tuple[float, float] = (0.0, 0.5),
+    domain: Limits = (0.0, 0.5),
     seed: int | None = 0,
 ) -> Task:
     """Return a nonlinear autoregressive moving average: y[t+1] from independent inputs up to u[t].
@@ -88,7 +97,7 @@ def _checked_domain(domain: tuple[float, float]) -> tuple[float, float]:
         high = require_number("domain", domain[1])
         if low < high:
             return low, high
-    raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
+    raise ParameterError(f"`domain={shown(domain)}` must be (low, high) with low below high.")
 
 
 def _draw_narma(order: int, n_steps: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -121,6 +130,7 @@ def _narma_series(u: Floats, order: int) -> Floats:
     return y
 
 
+@checks_arguments
 def parity(n: int = 3, delay: int = 0, n_steps: int = 4000, *, seed: int | None = 0) -> Task:
     """Return the product of past inputs of ± 1, u[t-delay] ... u[t-delay-n+1], which is 1 or -1.
 
@@ -160,6 +170,7 @@ def parity(n: int = 3, delay: int = 0, n_steps: int = 4000, *, seed: int | None 
     )
 
 
+@checks_arguments
 def channel_equalisation(
     n_steps: int = 4000, *, snr_db: float = 28.0, seed: int | None = 0
 ) -> Task:
@@ -202,6 +213,7 @@ def channel_equalisation(
     )
 
 
+@checks_arguments
 def mackey_glass(
     horizon: int = 84, n_steps: int = 4000, *, delay: float = 17.0, seed: int | None = 0
 ) -> Task:
@@ -231,7 +243,8 @@ def mackey_glass(
     """
     horizon = require_whole_number("horizon", horizon, 1)
     n_steps = require_whole_number("n_steps", n_steps, 10)
-    require_positive("delay", delay)
+    if require_positive("delay", delay) > MAX_DELAY:
+        raise ParameterError(f"`delay={delay:g}` is too long; give {MAX_DELAY:,} or less.")
     rng = np.random.default_rng(seed)
     series = _mackey_glass_series(N_WARM_UP_STEPS + n_steps + horizon, delay, rng)
     x = np.tanh(series[N_WARM_UP_STEPS:] - 1)

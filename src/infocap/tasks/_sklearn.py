@@ -7,7 +7,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import to_numpy
-from .._validation import require_whole_number
+from .._validation import checks_arguments, require_whole_number, shown
+from ..errors import DataError
 from ..samples import Table
 from ..systems import measure
 from ..typing import ArrayLike, Floats, System
@@ -44,11 +45,13 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    @checks_arguments
     def __init__(self, system: System, seed: int | None = None, washout: int = 0) -> None:
         self.system = system
         self.seed = seed
         self.washout = washout
 
+    @checks_arguments
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
         """Measure one sample, to see how many readouts the system has.
 
@@ -59,12 +62,13 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y
             Not used; a pipeline passes it.
         """
-        X = validate_data(self, X, dtype=float)
+        X = self._validated(X)
         n_past = min(require_whole_number("washout", self.washout, 0), len(X))
         self.past_ = X[len(X) - n_past :]
         self.n_readouts_ = self._measure(X[:1]).shape[1]
         return self
 
+    @checks_arguments
     def transform(self, X: ArrayLike) -> Floats:
         """Return the readouts (samples, readouts).
 
@@ -74,9 +78,17 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The inputs (samples, inputs).
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=float, reset=False)
+        X = self._validated(X, reset=False)
         readouts = self._measure(np.concatenate([self.past_, X]))
         return readouts[len(self.past_) :]
+
+    def _validated(self, X: ArrayLike, reset: bool = True) -> Floats:
+        """Return the inputs as scikit-learn wants them; what it refuses is an error of ours."""
+        try:
+            values: Floats = validate_data(self, X, dtype=float, reset=reset)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise DataError(f"`X={shown(X)}` cannot be used: {problem}") from None
+        return values
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names readout0, readout1, ...

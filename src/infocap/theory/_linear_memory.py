@@ -27,7 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from .._validation import require_number, require_positive, require_whole_number
+from .._validation import (
+    checks_arguments,
+    require_number,
+    require_numbers,
+    require_positive,
+    require_whole_number,
+    shown,
+)
 from ..errors import DataError, DataWarning, ParameterError
 from ..kernels import RANK_TOLERANCE
 from ..typing import ArrayLike, Floats
@@ -47,6 +54,7 @@ class _Direction(NamedTuple):
     input_weights: Any  # v, (inputs,)
 
 
+@checks_arguments
 def linear_memory(
     a: ArrayLike,
     b: ArrayLike,
@@ -95,18 +103,19 @@ def linear_memory(
     >>> linear_memory([[0.5]], [1.0], max_delay=2)[:, 0]
     array([0.75    , 0.1875  , 0.046875])
     """
-    a = np.asarray(a, dtype=float)
-    b = np.asarray(b, dtype=float)
+    a = require_numbers("a", a)
+    b = require_numbers("b", b)
     if b.ndim == 1:
         b = b[:, None]
     _refuse_impossible_network(a, b)
     n_nodes = len(a)
     n_inputs = b.shape[1]
-    readout_noise: Any = np.asarray(noise, dtype=float)
+    readout_noise: Any = require_numbers("noise", noise)
     fits = readout_noise.shape in ((), (1,), (n_nodes,))
     if not fits or not np.all(readout_noise >= 0):
         raise ParameterError(
-            f"`noise={noise!r}` must be 0 or more: one number, or one for each of {n_nodes} nodes."
+            f"`noise={shown(noise)}` must be 0 or more: one number, or one for each of "
+            f"{n_nodes} nodes."
         )
     noise_of_states = require_number("state_noise", state_noise, 0.0)
     entering = np.sqrt(require_positive("variance", variance)) * b
@@ -121,8 +130,8 @@ def linear_memory(
         memory = _memory_by_eigenvalues(a, entering, n_delays)
     elif not is_exact:
         warnings.warn(
-            f"`noise={noise!r}` is so small that directions of the state get lost in rounding: the "
-            "memory may be larger. Leave the noise out, or give its real size.",
+            f"`noise={shown(noise)}` is so small that directions of the state get lost in "
+            "rounding: the memory may be larger. Leave the noise out, or give its real size.",
             DataWarning,
             stacklevel=2,
         )
@@ -132,7 +141,7 @@ def linear_memory(
 def _refuse_impossible_network(a: Floats, b: Floats) -> None:
     """Refuse weights that are no network, or a network whose memory does not fade."""
     is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
-    if not is_square or b.ndim != 2 or len(b) != len(a):
+    if not is_square or not a.size or not b.size or b.ndim != 2 or len(b) != len(a):
         raise DataError(
             f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
         )

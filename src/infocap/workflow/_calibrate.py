@@ -10,8 +10,9 @@ import scipy
 
 from .._formatting import counted
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_number,
+    require_numbers,
     require_positive,
     require_whole_number,
 )
@@ -108,7 +109,7 @@ class Calibration:
         return "\n".join(lines + [f"  {minimum}" for minimum in self.minima])
 
 
-@answers_unknown_parameters
+@checks_arguments
 def calibrate(
     predict: Callable[..., ArrayLike],
     start: Mapping[str, float],
@@ -157,8 +158,8 @@ def calibrate(
     >>> len(found.minima)
     1
     """
-    values = np.asarray(measured, dtype=float)
-    standard_errors = np.asarray(errors, dtype=float)
+    values = require_numbers("measured", measured, finite=False)
+    standard_errors = require_numbers("errors", errors, finite=False)
     if values.shape != standard_errors.shape:
         raise DataError(
             f"measured has shape {values.shape} and errors {standard_errors.shape}; give one error "

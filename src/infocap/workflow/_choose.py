@@ -19,8 +19,9 @@ from ..errors import Check, DataError, ParameterError
 
 # Most functions of a basis that is chosen automatically: more would take minutes.
 MAX_CHOSEN_FUNCTIONS = 3000
-# Samples that each function needs to be told apart from the others.
-SAMPLES_PER_CHOSEN_FUNCTION = 2
+# Samples for each function: with 2 in place of 4 error bars may be several times too long
+# (docs/howto/choose-n.md).
+SAMPLES_PER_CHOSEN_FUNCTION = 4
 # Highest degree of a basis that is chosen automatically.
 MAX_CHOSEN_DEGREE = 20
 # The entries of a plan that describe its basis.
@@ -44,7 +45,8 @@ def choose_basis(
 
     The sentences are about the plan, the inputs and the degree. The settings are those of
     `product_basis`. What they leave open is taken from the plan of the run. Without a plan, inputs
-    are uniform on [-1, 1], and the degree is the highest that leaves two samples for each function.
+    are uniform on [-1, 1], and the degree is the highest that leaves four samples for each
+    function.
     """
     n_samples, n_inputs = shape
     if plan is not None:
@@ -97,7 +99,7 @@ def _planned_basis(
             f"the plan in the file is for {n_planned} inputs, but {n_inputs} were recorded."
         )
     exception = f", but for its {', '.join(given)}" if given else ""
-    reasons = {"plan": f"the basis is that of its plan{exception}"}
+    reasons = {"plan": f"the plan's basis is used{exception}"}
     planned = {name: plan[name] for name in BASIS_ENTRIES if plan.get(name) is not None}
     settings = planned | given
     if "max_delay" not in settings:
@@ -116,6 +118,6 @@ def _planned_basis(
 def note_about_choice(reasons: dict[str, str]) -> Check:
     """Return a note for the checks of a result whose basis was chosen."""
     return Check(
-        f"no basis was given: {'; '.join(reasons.values())}; `product_basis(...)` makes another.",
+        f"no basis was given: {'; '.join(reasons.values())}. To use another one, pass `basis=...`.",
         kind="note",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +10,22 @@ import numpy as np
 import scipy
 
 from .._formatting import (
+    CANNOT_BE_TOLD,
     HALF_WIDTH_95,
+    ONE_SIDED_95,
     counted,
+    digits_of_column,
+    exceeds,
     html_for_notebook,
     join_names,
     rounded,
     with_error,
 )
-from .._validation import answers_unknown_parameters, require_boolean
-from ..basis import ProductBasis
+from .._validation import checks_arguments, require_boolean, shown
+from ..basis import DelayedBasis, ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels import benjamini_hochberg, jackknife_error_of_groups
-from ..result import CANNOT_BE_TOLD, Capacity, CapacityResult, errors_by_degree
+from ..result import MIN_WRITTEN_ERROR, CapacityResult, untold_degrees
 from ..typing import Booleans, Floats
 
 if TYPE_CHECKING:
@@ -49,7 +53,11 @@ MAX_FUNCTIONS_SHOWN = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Results of several devices for the same functions; differences are against the first.
+    """Results of several devices side by side; differences are against the first.
+
+    Totals and degrees are those of each result. Functions are those of all results together: one
+    that a search tested and did not find is zero with an upper bound, and one that a device was not
+    asked about is NaN.
 
     Runs at different inputs are independent, so the squares of their standard errors add. At the
     same inputs, leaving out a group of samples changes both devices alike, and the differences of
@@ -62,80 +70,90 @@ class Comparison:
     names
         The name of each device.
     results
-        The result of each device, for the functions that all results have in common.
+        The result of each device.
+    basis
+        The functions of all results, each once.
     checks
         Warnings about differences that have other causes than the devices.
     """
 
     names: tuple[str, ...]
     results: tuple[CapacityResult, ...]
+    basis: ProductBasis
     checks: tuple[Check, ...] = ()
-
-    @property
-    def basis(self) -> ProductBasis:
-        """The functions that are compared."""
-        return self.results[0].basis
 
     def totals(self) -> pd.DataFrame:
         """Return one row per device: total and its difference from the first, with intervals."""
         totals = np.array([[result.total] for result in self.results])
         errors = [[result.total_standard_error] for result in self.results]
         ranks = np.array([[result.rank] for result in self.results])
-        all_functions = np.ones(len(self.basis), dtype=bool)
         # An error of None becomes NaN.
+        errors_of_totals = np.array(errors, dtype=float)
+        differences = self._errors_of_differences(errors_of_totals, [None])
         return self._table(
             "total",
             ["total"],
             values=totals,
-            errors=np.array(errors, dtype=float),
-            largest=ranks,
-            sums_over=[all_functions],
+            errors=errors_of_totals,
+            highest=np.clip(totals + HALF_WIDTH_95 * errors_of_totals, 0.0, ranks),
+            errors_of_differences=differences,
         )
 
     def by_degree(self) -> pd.DataFrame:
-        """Return one row per degree and device.
+        """Return one row per degree and device; NaN where a device has no function of a degree.
 
         The standard error of a degree comes from the groups of samples, or the stretches of a
         sequence, that were left out in turn, because errors of functions are correlated. For
         methods without groups it is the root of the sum of squares over its functions.
         """
-        degrees = self.basis.degrees
-        names = [str(degree) for degree in range(self.basis.max_degree + 1)]
-        values = np.array([np.bincount(degrees, of_functions) for of_functions in self._values])
-        unknown = np.full(len(names), np.nan)
-        errors = []
-        for result in self.results:
-            errors_of_result = errors_by_degree(result)
-            errors.append(unknown if errors_of_result is None else errors_of_result)
-        sizes = np.bincount(degrees)
-        largest = np.array([np.minimum(sizes, result.rank) for result in self.results])
+        degrees = range(self.basis.max_degree + 1)
+        shape = (len(self.results), len(degrees))
+        values = np.full(shape, np.nan)
+        errors = np.full(shape, np.nan)
+        largest = np.ones(shape)
+        for device, result in enumerate(self.results):
+            table = result.by_degree(errors=True)
+            sizes = np.bincount(result.basis.degrees)
+            has_functions = sizes > 0
+            n_degrees = len(sizes)
+            capacities = np.where(has_functions, table["capacity"], np.nan)
+            values[device, :n_degrees] = capacities
+            errors[device, :n_degrees] = table["standard_error"]
+            largest[device, :n_degrees] = np.minimum(sizes, result.rank)
+            for degree in _degrees_searched(result):
+                if degree < shape[1] and np.isnan(values[device, degree]):
+                    values[device, degree] = 0.0
         return self._table(
             "degree",
-            names,
+            list(map(str, degrees)),
             values=values,
-            errors=np.array(errors),
-            largest=largest,
-            sums_over=[degrees == degree for degree in range(len(names))],
+            errors=errors,
+            highest=np.clip(values + HALF_WIDTH_95 * errors, 0.0, largest),
+            errors_of_differences=self._errors_of_differences(errors, degrees),
         )
 
     def functions(self) -> pd.DataFrame:
         """Return one row per function and device; `significant` ones differ from the first device.
 
-        Of the functions said to differ at most 5 % are false on average (Benjamini and Hochberg,
-        for each device by itself).
+        Where a search has tested a function and not found it, `found` is False, the capacity is 0,
+        and `high` is its upper bound. Of the functions said to differ at most 5 % are false on
+        average (Benjamini and Hochberg, for each device by itself).
         """
-        values = np.array(self._values)
-        errors = np.array(self._errors)
+        values, errors, highest = self._functions_of_devices()
+        found = np.isfinite(errors) | (np.nan_to_num(values) != 0.0)
+        # An upper bound is one-sided, so it stands for so many standard errors.
+        widths = np.where(found, errors, highest / ONE_SIDED_95)
+        error_of_difference = np.hypot(widths, widths[0])
         table = self._table(
             "function",
             self.basis.labels,
             values=values,
             errors=errors,
-            largest=np.ones_like(values),
+            highest=highest,
+            errors_of_differences=error_of_difference,
         )
         differences = np.abs(values - values[0])
-        error_of_difference = np.hypot(errors, errors[0])
-        shown = np.array([result.capacity > 0 for result in self.results])
+        shown = np.array([self._shown(result) for result in self.results])
         tested = (shown | shown[0]) & (differences > SMALLEST_DIFFERENCE)
         tested &= np.isfinite(error_of_difference)
         # Where both are zero, or no error is known, nothing is tested and p is 1.
@@ -147,6 +165,7 @@ class Comparison:
         significant = [benjamini_hochberg(p, FALSE_DISCOVERY_RATE) for p in p_values]
         # Rows of the table are in the order of the functions, and of devices for each of them.
         return table.assign(
+            found=shown.T.ravel(),
             p_value=p_values.T.ravel(),
             significant=np.array(significant).T.ravel(),
         )
@@ -166,8 +185,8 @@ class Comparison:
         """Return totals, degrees, and the functions that differ most, one line per row."""
         title = (
             f"Comparison of {len(self.names)} results over {len(self.basis)} "
-            f"{self.basis.family_name} functions of {self.basis.n_inputs} inputs; ± reaches over "
-            "the 95 % interval, * is a difference beyond it"
+            f"{self.basis.family_name} functions of {counted(self.basis.n_inputs, 'input')}; "
+            "± is one standard error, * a difference whose 95 % interval leaves out 0"
         )
         lines = [title, "", *self._lines_of_totals(), "", *self._lines_of_degrees()]
         return lines + self._lines_of_functions()
@@ -179,15 +198,19 @@ class Comparison:
         """Return one line per device: total, maximum and difference from the first."""
         first = self.results[0]
         rows = [["", "total", "of", f"minus {self.names[0]}"]]
-        for (_, row), result in zip(self.totals().iterrows(), self.results, strict=True):
-            difference = _difference(row, result.rank)
-            is_known = difference and difference != CANNOT_BE_TOLD
-            if is_known and (result.unreliable or first.unreliable):
+        table = self.totals()
+        digits = digits_of_column(table.standard_error)
+        digits_of_differences = digits_of_column(table.difference_standard_error)
+        for (_, row), result in zip(table.iterrows(), self.results, strict=True):
+            difference = _difference(row, result.rank, digits_of_differences)
+            if difference and (result.nothing_to_show or first.nothing_to_show):
+                difference = CANNOT_BE_TOLD
+            elif difference not in ("", CANNOT_BE_TOLD) and (result.unreliable or first.unreliable):
                 difference = f"about {rounded(row.difference, row.difference_standard_error)}"
             total = result.qualified_total
             if not total:
-                total = with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
-            if result.components is None:
+                total = with_error(row.capacity, row.standard_error, digits=digits)
+            if result.components is None or result.nothing_to_show:
                 rows.append([row.device, total, str(result.maximum), difference])
             else:
                 rows.append([row.device, f"at least {total}", "", difference])
@@ -198,15 +221,29 @@ class Comparison:
         names_of_differences = [f"{name} - {self.names[0]}" for name in self.names[1:]]
         rows = [["degree", *self.names, *names_of_differences]]
         shows_all = self.basis.max_degree <= MAX_DEGREE_WITH_ALL_ROWS
-        for degree, devices in self.by_degree().groupby("name", sort=False):
+        table = self.by_degree()
+        digits = digits_of_column(table.standard_error)
+        digits_of_differences = digits_of_column(table.difference_standard_error)
+        for degree, devices in table.groupby("name", sort=False):
             if shows_all or devices.capacity.max() >= SMALLEST_SHOWN:
                 capacities = []
+                differences = []
                 for result, (_, row) in zip(self.results, devices.iterrows(), strict=True):
-                    capacity = Capacity(row.capacity, row.standard_error, result.rank)
-                    is_known = capacity.can_be_told
-                    capacities.append(f"{row.capacity:z.3f}" if is_known else CANNOT_BE_TOLD)
-                rank = self.results[0].rank
-                differences = [_difference(row, rank) for _, row in devices.iloc[1:].iterrows()]
+                    if result.nothing_to_show or int(degree) in untold_degrees(result):
+                        capacities.append(CANNOT_BE_TOLD)
+                    elif np.isnan(row.capacity):
+                        capacities.append("not asked")
+                    else:
+                        error = row.standard_error
+                        if error < MIN_WRITTEN_ERROR:
+                            error = 0.0  # as that of the constant, which is rounding
+                        capacities.append(with_error(row.capacity, error, digits=digits))
+                for result, (_, row) in zip(
+                    self.results[1:], devices.iloc[1:].iterrows(), strict=True
+                ):
+                    hidden = result.nothing_to_show or self.results[0].nothing_to_show
+                    difference = _difference(row, result.rank, digits_of_differences)
+                    differences.append("" if hidden else difference)
                 rows.append([str(degree), *capacities, *differences])
         return _columns(rows)
 
@@ -214,54 +251,72 @@ class Comparison:
         """Return, for each other device, the functions that differ most from the first device."""
         table = self.functions()
         lines = []
-        for name in self.names[1:]:
+        for name, result in zip(self.names[1:], self.results[1:], strict=True):
+            if result.nothing_to_show or self.results[0].nothing_to_show:
+                continue
             of_device = table[table.device == name]
+            compared = of_device[np.isfinite(of_device.difference)]
             significant = of_device[of_device.significant]
             if not np.isfinite(of_device.difference_standard_error).any():
                 sentence = "  without error bars it is not known which functions differ"
             else:
-                counts = f"{len(significant)} of {len(of_device)} functions"
+                counts = f"{len(significant)} of {len(compared)} functions"
                 sentence = f"  {counts} differ between {self.names[0]} and {name}"
             if len(significant):
                 sentence += " (at most 5 % of these by chance); the most:"
             by_size = significant.sort_values("difference", key=abs, ascending=False, kind="stable")
+            strongest = by_size.iloc[:MAX_FUNCTIONS_SHOWN]
+            digits = digits_of_column(strongest.difference_standard_error)
             rows = [
-                [f"  {row['name']}", _difference(row, largest=1)]
-                for _, row in by_size.iloc[:MAX_FUNCTIONS_SHOWN].iterrows()
+                [f"  {row['name']}", _difference(row, 1, digits)] for _, row in strongest.iterrows()
             ]
             lines += ["", sentence, *_columns(rows)]
         return lines
 
-    @property
-    def _values(self) -> list[Floats]:
-        values = []
-        for result in self.results:
-            values.append(result.capacity if result.unbiased is None else result.unbiased)
-        return values
+    def _shown(self, result: CapacityResult) -> Booleans:
+        """Return which functions of all a result shows as computed, (terms,)."""
+        places = self.basis.positions_in(result.basis)
+        return (places >= 0) & (result.capacity[places] > 0)
 
-    @property
-    def _errors(self) -> list[Floats]:
-        unknown = np.full(len(self.basis), np.nan)
-        errors = []
-        for result in self.results:
-            errors.append(unknown if result.standard_error is None else result.standard_error)
-        return errors
+    def _functions_of_devices(self) -> tuple[Floats, Floats, Floats]:
+        """Return capacities, their errors and upper ends of intervals, each (devices, terms)."""
+        shape = (len(self.results), len(self.basis))
+        values = np.full(shape, np.nan)
+        errors = np.full(shape, np.nan)
+        highest = np.full(shape, np.nan)
+        for device, result in enumerate(self.results):
+            bounds = _bounds_of_search(result, self.basis)
+            was_tested = bounds >= 0
+            values[device, was_tested] = 0.0
+            highest[device, was_tested] = bounds[was_tested]
+            places = self.basis.positions_in(result.basis)
+            has_number = (places >= 0) & result.told_apart[places]
+            places = places[has_number]
+            capacities = result.capacity if result.unbiased is None else result.unbiased
+            values[device, has_number] = capacities[places]
+            highest[device, has_number] = np.nan
+            if result.standard_error is not None:
+                errors[device, has_number] = result.standard_error[places]
+                upper_ends = values[device] + HALF_WIDTH_95 * errors[device]
+                highest[device, has_number] = np.clip(upper_ends[has_number], 0.0, 1.0)
+        return values, errors, highest
 
-    def _errors_of_differences(self, errors: Floats, sums_over: Sequence[Booleans]) -> Floats:
+    def _errors_of_differences(self, errors: Floats, degrees: Iterable[int | None]) -> Floats:
         """Return the standard errors of differences from the first device, (devices, quantities).
 
-        `sums_over` are the functions that are summed up in each quantity; empty for quantities that
-        are no sums.
+        Each quantity is the sum over the functions of one degree, or over all functions for None.
         """
         first = self.results[0]
         errors_of_differences = np.hypot(errors, errors[0])
         for device, result in enumerate(self.results):
             if not _have_same_groups(result, first):
                 continue
-            for quantity, chosen in enumerate(sums_over):
+            for quantity, degree in enumerate(degrees):
+                if not np.isfinite(errors_of_differences[device, quantity]):
+                    continue
                 errors_of_differences[device, quantity] = _paired_error(
-                    _sum_without_groups(result, chosen),
-                    _sum_without_groups(first, chosen),
+                    _sum_without_groups(result, degree),
+                    _sum_without_groups(first, degree),
                     (errors[device, quantity], errors[0, quantity]),
                 )
         return errors_of_differences
@@ -273,25 +328,27 @@ class Comparison:
         *,
         values: Floats,
         errors: Floats,
-        largest: Floats,
-        sums_over: Sequence[Booleans] = (),
+        highest: Floats,
+        errors_of_differences: Floats,
     ) -> pd.DataFrame:
         """Return values (devices, quantities) and their errors as a table.
 
-        It has a row for each value.
-        Intervals do not reach beyond the `largest` values that are possible.
+        It has a row for each value. No interval reaches below 0, and none above the `highest`
+        value.
         """
         import pandas as pd
 
         difference = values - values[0]
-        error = self._errors_of_differences(errors, sums_over)
+        error = errors_of_differences.copy()
         difference[0] = np.nan
         error[0] = np.nan
+        lowest = np.maximum(values - HALF_WIDTH_95 * errors, 0.0)
+        is_bound = np.isnan(errors) & np.isfinite(highest)
         columns = {
             "capacity": values,
             "standard_error": errors,
-            "low": np.clip(values - HALF_WIDTH_95 * errors, 0.0, largest),
-            "high": np.clip(values + HALF_WIDTH_95 * errors, 0.0, largest),
+            "low": np.where(is_bound, 0.0, np.minimum(lowest, highest)),
+            "high": highest,
             "difference": difference,
             "difference_standard_error": error,
             "difference_low": difference - HALF_WIDTH_95 * error,
@@ -307,6 +364,34 @@ class Comparison:
         return pd.DataFrame(table)
 
 
+def _searched(result: CapacityResult) -> dict[str, Any]:
+    """Return how the functions of a result were searched; empty where they were given."""
+    explored = result.metadata.get("explored")
+    return explored if isinstance(explored, dict) else {}
+
+
+def _degrees_searched(result: CapacityResult) -> list[int]:
+    """Return the degrees of which a search has tested functions."""
+    return [int(degree) for degree in _searched(result).get("windows", {})]
+
+
+def _bounds_of_search(result: CapacityResult, basis: ProductBasis) -> Floats:
+    """Return upper bounds of functions that were tested, found or not; -1 where they were not.
+
+    Files hold the degrees as text.
+    """
+    bounds = np.full(len(basis), -1.0)
+    if not isinstance(basis, DelayedBasis):
+        return bounds
+    search = _searched(result)
+    bound_of_degree = {int(key): bound for key, bound in search.get("upper_bounds", {}).items()}
+    for key, window in search.get("windows", {}).items():
+        degree = int(key)
+        was_tested = (basis.degrees == degree) & (basis.largest_delays <= window)
+        bounds[was_tested] = bound_of_degree.get(degree, 1.0)
+    return bounds
+
+
 def _have_same_groups(result: CapacityResult, other: CapacityResult) -> bool:
     """Whether both come from the same inputs in the same order, and so from the same groups."""
     if result.without_groups is None or other.without_groups is None:
@@ -316,10 +401,13 @@ def _have_same_groups(result: CapacityResult, other: CapacityResult) -> bool:
     return result.inputs_fingerprint == other.inputs_fingerprint
 
 
-def _sum_without_groups(result: CapacityResult, chosen: Booleans) -> Floats:
-    """Return the sum of some capacities without each group of samples, (groups,)."""
+def _sum_without_groups(result: CapacityResult, degree: int | None) -> Floats:
+    """Return the sum of the capacities of a degree without each group of samples, (groups,)."""
     assert result.without_groups is not None
-    sums: Floats = result.without_groups[:, chosen].sum(axis=1)
+    capacities = result.without_groups
+    if degree is not None:
+        capacities = capacities[:, result.basis.degrees == degree]
+    sums: Floats = capacities.sum(axis=1)
     return sums
 
 
@@ -334,7 +422,7 @@ def _paired_error(without: Floats, without_of_other: Floats, errors: tuple[float
     return float(np.sqrt(variance))
 
 
-@answers_unknown_parameters
+@checks_arguments
 def compare(
     *results: CapacityResult | Sequence[CapacityResult],
     names: Sequence[str] | None = None,
@@ -346,8 +434,8 @@ def compare(
     ----------
     results
         Two results or more, one after the other or as a list. All must be about functions of the
-        same family and interval of the inputs; where the degrees differ, the functions in common
-        are compared, and a warning says so. Lower bounds must be of equally many components.
+        same family and interval of the inputs; where the functions differ, a warning says so.
+        Lower bounds must be of equally many components.
     names
         One name per result, by default "device 1", "device 2", ...
     different_drives
@@ -398,19 +486,14 @@ def compare(
                 "with the same family and domain."
             )
     _refuse_unequal_components(device_names, compared)
-    positions = np.array([first.positions_in(result.basis) for result in compared])
-    in_common = np.all(positions >= 0, axis=0)
-    for result, places in zip(compared, positions, strict=True):
-        in_common &= result.told_apart[places]
-    common = tuple(
-        result.of_functions(rows)
-        for result, rows in zip(compared, positions[:, in_common], strict=True)
-    )
-    checks = tuple(_weaknesses(device_names, compared, common))
+    basis = first
+    for result in compared[1:]:
+        basis = basis.joined(result.basis)
+    checks = tuple(_weaknesses(device_names, compared))
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    return Comparison(device_names, common, checks)
+    return Comparison(device_names, tuple(compared), basis, checks)
 
 
 def _refuse_unequal_components(names: Sequence[str], results: Sequence[CapacityResult]) -> None:
@@ -437,7 +520,7 @@ def _device_names(names: Sequence[str] | None, n_results: int) -> tuple[str, ...
     device_names = tuple(map(str, names))
     if isinstance(names, str) or len(names) != n_results or len(set(device_names)) < n_results:
         raise ParameterError(
-            f"`names={names!r}` must be {n_results} different names, one per result."
+            f"`names={shown(names)}` must be {n_results} different names, one per result."
         )
     return device_names
 
@@ -482,19 +565,24 @@ def _scatter_of_correlations(result: CapacityResult) -> float:
     return float(np.sqrt(result.recorded_law.correlation_time / result.n_samples))
 
 
-def _weaknesses(
-    names: Sequence[str], results: Sequence[CapacityResult], common: Sequence[CapacityResult]
-) -> Iterator[Check]:
+def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> Iterator[Check]:
     """Yield warnings of different functions or methods, and of missing or unreliable errors."""
-    if any(result is not restricted for result, restricted in zip(results, common, strict=True)):
+    first = results[0].basis
+    searched = [bool(_searched(result)) for result in results]
+    differ = any(
+        len(result.basis) != len(first) or np.any(result.basis.positions_in(first) < 0)
+        for result in results
+    )
+    if differ and not all(searched):
         sizes = [
             f"{name} has {len(result.basis)} up to degree {result.basis.max_degree}"
             for name, result in zip(names, results, strict=True)
         ]
+        n_common = _number_in_common(results)
         yield Check(
-            f"the results have different functions ({join_names(sizes)}): only the "
-            f"{len(common[0].basis)} in common are compared and make up the totals; estimate all "
-            "with one basis to compare everything."
+            f"the results are over different functions ({join_names(sizes)}; {n_common} in "
+            "common), so a total may be larger because more functions were asked about; estimate "
+            "all with one basis."
         )
     without_errors = [
         f"{name} ({result.method})"
@@ -507,7 +595,11 @@ def _weaknesses(
             "differences; use the method 'control-variate', or another with "
             "`method_options=dict(jackknife=16)`."
         )
-    unreliable = [name for name, result in zip(names, results, strict=True) if result.unreliable]
+    unreliable = [
+        name
+        for name, result in zip(names, results, strict=True)
+        if result.unreliable or result.nothing_to_show
+    ]
     if unreliable:
         yield Check(
             f"the total of {join_names(unreliable)} is unreliable, and so are differences from it; "
@@ -536,6 +628,15 @@ def _weaknesses(
         )
 
 
+def _number_in_common(results: Sequence[CapacityResult]) -> int:
+    """Return how many functions all results have."""
+    first = results[0].basis
+    in_common = np.ones(len(first), dtype=bool)
+    for result in results[1:]:
+        in_common &= first.positions_in(result.basis) >= 0
+    return int(np.count_nonzero(in_common))
+
+
 def _inputs(basis: ProductBasis) -> str:
     """Describe the inputs and their distribution."""
     kinds = []
@@ -547,16 +648,17 @@ def _inputs(basis: ProductBasis) -> str:
     return f"{counted(basis.n_inputs, 'input')}{delays}, {join_names(different_kinds, 3)}"
 
 
-def _difference(row: pd.Series, largest: int) -> str:
-    """Write a difference, how far its interval reaches, and a star where that leaves out zero.
+def _difference(row: pd.Series, largest: int, digits: int) -> str:
+    """Write a difference ± its error, and a star where its 95 % interval leaves out zero.
 
     It is at most `largest`; where its error is larger, it cannot be told.
     """
     if np.isnan(row.difference):
         return ""
-    if row.difference_standard_error > largest:
+    error = row.difference_standard_error
+    if exceeds(error, largest):
         return CANNOT_BE_TOLD
-    text = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
+    text = with_error(row.difference, 0.0 if error < MIN_WRITTEN_ERROR else error, digits=digits)
     sign = "" if text.startswith("-") else "+"
     leaves_out_zero = row.difference_low > 0 or row.difference_high < 0
     is_real = leaves_out_zero and abs(row.difference) > SMALLEST_DIFFERENCE

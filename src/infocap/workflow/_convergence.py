@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from .._validation import answers_unknown_parameters
+from .._validation import checks_arguments, require_numbers, shown
 from ..basis import ProductBasis
 from ..errors import DataError
 from ..estimators import choose_preconditioner, square_sums, summarise_between
@@ -39,7 +39,7 @@ class Convergence:
     basis: ProductBasis
 
 
-@answers_unknown_parameters
+@checks_arguments
 def convergence(
     u: ArrayLike, x: ArrayLike, basis: ProductBasis, sizes: ArrayLike | None = None
 ) -> Convergence:
@@ -80,10 +80,10 @@ def convergence(
         unrounded_sizes = np.geomspace(min(maximum, n_samples), n_samples, DEFAULT_POINTS)
         numbers = np.round(unrounded_sizes)
     else:
-        numbers = np.asarray(sizes)
+        numbers = require_numbers("sizes", sizes, "sizes")
     steps = np.unique(numbers.astype(int))
     if not len(steps) or steps[0] < 1 or steps[-1] > n_samples:
-        raise DataError(f"`sizes={sizes!r}` must be numbers of samples from 1 to {n_samples}.")
+        raise DataError(f"`sizes={shown(sizes)}` must be numbers of samples from 1 to {n_samples}.")
 
     # What is summed up between consecutive sizes adds up to what the first rows hold.
     edges = [0, *steps.tolist()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._formatting import counted
-from .._validation import answers_unknown_parameters
+from .._validation import checks_arguments, shown
 from ..basis import ProductBasis, delayed_basis, lowest_degrees, product_basis
 from ..designs import planned_inputs
 from ..diagnostics import (
@@ -22,7 +22,7 @@ from ..errors import Check, DataError, DataWarning, ParameterError
 from ..estimators import find_mistakes
 from ..kernels import SMALLEST_DIVISOR
 from ..recording import Recording, fold_recording, recording_of_trace
-from ..samples import TraceSteps, as_columns, fold
+from ..samples import TraceSteps, as_array, as_columns, fold
 from ..typing import ArrayLike, Floats, Integers
 from ._choose import choose_basis
 from ._from_arrays import EstimateOptions
@@ -116,7 +116,7 @@ class Diagnosis:
         return repair(self).recording
 
 
-@answers_unknown_parameters
+@checks_arguments
 def diagnose(
     u: ArrayLike | Recording,
     x: ArrayLike | None = None,
@@ -165,7 +165,11 @@ def diagnose(
     elif x is not None and steps is not None:
         recording = recording_of_trace(fold(u, x, steps))
     elif x is not None:
-        recording = Recording(np.asarray(as_columns(u, "u")), np.asarray(x), np.arange(len(x)))
+        inputs = as_array(as_columns(u, "u"), "u")
+        readouts = as_array(as_columns(x, "x"), "x")
+        if not readouts.ndim:
+            raise DataError(f"`x={shown(x)}` must be readouts, (samples, channels).")
+        recording = Recording(inputs, readouts, np.arange(len(readouts)))
     else:
         raise ParameterError(
             "`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import answers_unknown_parameters, require_boolean, require_type
+from .._validation import checks_arguments, require_boolean, require_type
 from ..basis import DiscreteFamily, ProductBasis
 from ..designs import WEIGHTED_SHARE, draw, draw_weighted
 from ..errors import ParameterError
@@ -14,14 +14,14 @@ from ..estimators import DEFAULT_METHOD, Estimator, find_method
 from ..recording import Recording, fold_recording
 from ..result import CapacityResult
 from ..samples import TraceSteps
-from ..systems import measure
+from ..systems import is_instrument, measure, system_of_instrument
 from ..typing import ArrayLike, Floats, System
 from ._from_arrays import EstimateOptions, estimate_arrays, estimate_trace
 from ._from_recording import estimate_recording
 from ._provenance import with_provenance
 
 
-@answers_unknown_parameters
+@checks_arguments
 def estimate(
     u: ArrayLike | Recording,
     x: ArrayLike | None = None,
@@ -154,7 +154,7 @@ def estimate(
     if isinstance(u, Recording):
         if x is not None:
             raise ParameterError(
-                "a Recording holds its readouts; give the basis by name, "
+                "a Recording holds its readouts already; pass the basis as a keyword, "
                 "estimate(recording, basis=basis)."
             )
         recording = u if steps is None else fold_recording(u, steps)
@@ -168,7 +168,7 @@ def estimate(
     return estimate_arrays(u, x, basis, options)
 
 
-@answers_unknown_parameters
+@checks_arguments
 def probe(
     system: System,
     basis: ProductBasis,
@@ -196,7 +196,8 @@ def probe(
     system
         A function that takes inputs (samples, inputs) and gives readouts (samples, channels). A
         system that takes a ``seed``, too, gets one derived from `seed`, so that its noise is
-        reproducible.
+        reproducible. Or an instrument, an object with ``measure(u)`` that takes the inputs of one
+        sample, or of a whole sequence, and gives its readouts.
     basis
         The functions whose capacities are estimated. With a basis of delayed inputs, from
         `delayed_basis`, the samples are the steps of one sequence.
@@ -227,8 +228,8 @@ def probe(
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
     CapacityResult: total 3.00000 ± <0.00001 of at most 3 (2 readouts and the constant)
       256 samples, 10 legendre functions of 2 inputs, method 'control-variate'
-      degree  0     1.0000
-      degree  1     2.0000
+      degree  0  1.00000
+      degree  1  2.00000
     """
     measured = measure_at_drawn_inputs(
         system,
@@ -298,6 +299,8 @@ def measure_at_drawn_inputs(
         u = draw(basis, n_samples, **draw_options)
         sample_weight = None
 
+    if is_instrument(system) and not callable(system):
+        system = system_of_instrument(system, basis.of_sequences)
     # The noise has random numbers of its own, apart from those of the design.
     noise_seed = None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]
     share = WEIGHTED_SHARE if draws_weighted else 0.0

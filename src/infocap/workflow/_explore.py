@@ -11,11 +11,13 @@ import numpy as np
 import scipy
 
 from .._arrays import array_namespace, to_library_of, to_numpy
+from .._formatting import ONE_SIDED_95, with_error
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_one_of,
     require_probability,
     require_whole_number,
+    shown,
 )
 from ..basis import (
     DelayedBasis,
@@ -43,9 +45,9 @@ from ..kernels import (
     effective_directions,
     squared_mean_from_stretches,
 )
-from ..result import Capacity, CapacityResult
+from ..result import CapacityResult
 from ..samples import Samples, TraceSteps, fold, hold_of_rows, is_of_several_runs
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import ArrayLike, Floats, Integers, Limits
 from ._estimate import estimate
 from ._explore_recorded import MAX_FUNCTIONS, MIN_ROWS_PER_FUNCTION, search_windows
 
@@ -134,11 +136,12 @@ class Exploration:
         last_round = self.rounds[-1]
         n_found = np.count_nonzero(result.capacity[1:] > 0)
         error = float(np.hypot(result.total_standard_error or 0.0, self.undetected_standard_error))
-        total = Capacity(result.total + self.undetected, error, result.rank, lowest=-np.inf)
+        total = with_error(result.total + self.undetected, error, result.rank)
         lines = [
             f"Exploration: {n_found} of {last_round.tested} functions found",
             f"  largest delay of each degree {self.windows}, tested up to {last_round.windows}",
-            f"  total with those too small to be found one by one {total!r}",
+            f"  with functions too small to be found one by one {total}; the total below counts "
+            "those that were found",
         ]
         when = "before" if result.law == "declared" else "after"
         for number, round_ in enumerate(self.rounds, 1):
@@ -149,13 +152,13 @@ class Exploration:
         return lines
 
 
-@answers_unknown_parameters
+@checks_arguments
 def explore(
     u: ArrayLike,
     x: ArrayLike,
-    family: str | Family | Sequence[str | Family] = "legendre",
+    family: str | Family | dict[str, Any] | Sequence[Any] = "legendre",
     *,
-    domain: tuple[float, float] | None = None,
+    domain: Limits | None = None,
     washout: int | None = None,
     max_degree: int = 6,
     most_tested: int = 30_000,
@@ -252,7 +255,9 @@ def explore(
             u, x, families, options, max_degree=max_degree, most_tested=most_tested
         )
     if input_noise is not None:
-        raise ParameterError(f"`input_noise={input_noise!r}` is for law='recorded'; leave it out.")
+        raise ParameterError(
+            f"`input_noise={shown(input_noise)}` is for law='recorded'; leave it out."
+        )
     return _explore_declared(
         u,
         x,
@@ -268,13 +273,13 @@ def explore(
 
 def _families_of_runs(
     runs: list[tuple[ArrayLike, ArrayLike]],
-    family: str | Family | Sequence[str | Family],
-    domain: tuple[float, float] | None,
+    family: str | Family | dict[str, Any] | Sequence[Any],
+    domain: Limits | None,
 ) -> Sequence[Family]:
     """Return the distribution of each input; a single one is that of all columns of u."""
     first_shape = np.shape(runs[0][0])
     n_inputs = first_shape[1] if len(first_shape) > 1 else 1
-    is_one_family = isinstance(family, str | Family)
+    is_one_family = isinstance(family, str | Family | dict)
     return find_families(family, n_inputs if is_one_family else None, domain)
 
 
@@ -324,6 +329,7 @@ def _explore_declared(
         "windows": last_round.windows,
         "tested": last_round.tested,
         "undetected": (search.undetected, search.undetected_standard_error),
+        "upper_bounds": search.upper_bounds,
     }
     return Exploration(
         basis=basis,
@@ -467,6 +473,8 @@ class _Search:
     rounds: list[Round]
     undetected: float
     undetected_standard_error: float
+    # Of each degree, the capacity that no function tested and not found exceeds with 95 %.
+    upper_bounds: dict[int, float]
 
 
 def _search(
@@ -488,7 +496,8 @@ def _search(
         basis = DelayedBasis(families, terms, memory=memory)
         not_found = np.flatnonzero(basis.positions_in(found) < 0)
         fit = _fit_found(evidence, found)
-        p_values = _p_values(evidence, basis, fit)[not_found]
+        tests = _test(evidence, basis, fit)
+        p_values = tests.p_values[not_found]
         gain = rounds[-1].unexplained - fit.unexplained if rounds else np.inf
         explains_little = gain < MIN_GAIN * evidence.rank
         if explains_little or len(found) >= most_found or len(rounds) == MAX_ROUNDS_THAT_FIND:
@@ -499,7 +508,8 @@ def _search(
         rounds.append(Round(windows, len(basis) - 1, n_new, fit.unexplained))
         if n_new == 0:
             undetected, error = _undetected(evidence, basis, fit, not_found)
-            return _Search(found, rounds, undetected, error)
+            bounds = _bounds_by_degree(basis.degrees[not_found], tests.upper_bounds[not_found])
+            return _Search(found, rounds, undetected, error, bounds)
         new = not_found[np.argsort(p_values)[:n_new]]
         rows = join_terms(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
@@ -570,21 +580,30 @@ def _same_functions(evidence: Evidence) -> DataError:
     hold = hold_of_rows(evidence.samples.u)
     if hold is None:
         return DataError(
-            "some functions found are the same on these samples; draw another sequence, or a "
-            "longer one."
+            "some functions that were found have the same values at all steps of this input, so "
+            "they cannot be told apart; draw another input sequence, or a longer one."
         )
     return DataError(
-        f"the input is held for {hold.rows_per_step} rows, so that delays cannot be told apart; "
+        f"the input stays constant for {hold.rows_per_step} rows, so delays cannot be told apart; "
         f"give one row for each input, or `rows_per_step={hold.rows_per_step}`, which makes "
         f"{hold.rows_per_step} virtual nodes of each channel."
     )
 
 
-def _p_values(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Tests:
+    """All functions of a basis, tested on the residuals of a fit."""
+
+    p_values: Floats  # (terms,)
+    upper_bounds: Floats  # one-sided, 95 %, of the capacity of each function by itself, (terms,)
+
+
+def _test(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> _Tests:
     """Test all functions of a basis on the residuals.
 
     Without capacity, the squares of a function's means over their bias follow a chi-squared
-    distribution, with the effective number of directions of the residuals.
+    distribution, with the effective number of directions of the residuals. With capacity the root
+    of their sum scatters by the noise of one direction.
     """
     sums = evidence.engine.fold(replace(evidence.samples, basis=basis), fit.sum_residuals)
     means = sums / fit.degrees_of_freedom
@@ -593,7 +612,17 @@ def _p_values(evidence: Evidence, basis: DelayedBasis, fit: _FoundFit) -> Floats
     p_values: Floats = scipy.special.chdtrc(
         fit.directions, fit.directions * capacity / np.maximum(bias, SMALLEST_DIVISOR)
     )
-    return p_values
+    noise_of_direction = np.sqrt(bias / fit.directions)
+    upper_bounds = (np.sqrt(capacity) + ONE_SIDED_95 * noise_of_direction) ** 2 - bias
+    return _Tests(p_values, np.maximum(upper_bounds, 0.0))
+
+
+def _bounds_by_degree(degrees: Integers, upper_bounds: Floats) -> dict[int, float]:
+    """Return the largest upper bound among the functions of each degree."""
+    bounds = {}
+    for degree in np.unique(degrees).tolist():
+        bounds[degree] = float(upper_bounds[degrees == degree].max())
+    return bounds
 
 
 def _undetected(

@@ -56,7 +56,7 @@ def estimate_recording(
     u = arguments.pop("u")
     x = arguments.pop("x")
     if options.law == "declared":
-        arguments["sample_weight"] = _planned_weights(recording)
+        arguments["sample_weight"] = planned_weights(recording)
     # What the user gave takes the place of what the recording holds.
     given = {name: value for name, value in vars(options).items() if value is not None}
     estimate_options = replace(options, **(arguments | given))
@@ -120,7 +120,7 @@ def _labelled(table: ArrayLike, names: tuple[str, ...]) -> Any:
     return LabelledRows(table, names) if np.shape(table)[1:] == (len(names),) else table
 
 
-def _planned_weights(recording: Recording) -> Floats | None:
+def planned_weights(recording: Recording) -> Floats | None:
     """Return the weights of the inputs.
 
     None where these were drawn from the density of the basis.

@@ -14,18 +14,21 @@ from ..result import CapacityResult
 
 
 def provenance(recording: Recording | None = None) -> dict[str, Any]:
-    """Return the date, the versions of the software and, of a recording, its metadata.
+    """Return date, machine, versions of the software and, of a recording, its metadata.
 
     The recording's metadata hold the plan of the run, with the seed, and the names of the files
     that were read.
     """
-    entries = {"estimated": datetime.now(UTC).isoformat(timespec="seconds")} | _versions()
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    entries = {"estimated": date, "host": platform.node()} | _versions()
     if recording is None:
         return entries
     if recording.readout_unit:
         entries["readout_unit"] = recording.readout_unit
     if recording.plan:
         entries["design"] = design_fingerprint(recording.plan)
+        if "seed" in recording.plan:
+            entries["seed"] = recording.plan["seed"]
     return entries | recording.metadata
 
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._arrays import axis_values
-from .._files import write_whole
-from .._formatting import with_error
 from .._processes import HelperError, Helpers, helpers_for
 from .._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_boolean,
     require_type,
     require_whole_number,
@@ -34,36 +29,21 @@ from ..errors import DataError, ParameterError
 from ..estimators import Estimator
 from ..result import CapacityResult, load_result
 from ..samples import choose_executor, plain_executor
+from ..systems import is_instrument
 from ..typing import Floats, System
 from ._estimate import MeasuredSystem, measure_at_drawn_inputs
+from ._grid import COLUMNS_PER_FUNCTION, COLUMNS_PER_POINT, grid_of, point_in_words, points_of
+from ._sweep_folder import SweepFolder, describe_sweep, file_of_point, read_sweep_file
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-# The file in a sweep's folder that says what is swept, and how.
-SWEEP_FILE = "sweep.json"
-SWEEP_FORMAT = "infocap sweep 1"
-# Fields of a result that become columns of the table: one number per function, or one per point.
-COLUMNS_PER_FUNCTION = ("capacity", "raw", "standard_error")
-COLUMNS_PER_POINT = ("total", "total_standard_error", "unreliable")
-# Names that no parameter can have, because the table needs them.
-RESERVED_NAMES = {
-    "by_degree",
-    "term",
-    "term_degree",
-    "degree",
-    "label",
-    *COLUMNS_PER_POINT,
-    *COLUMNS_PER_FUNCTION,
-}
 # Points of a simulation from which on helper processes share them; each of fewer points is computed
 # on all cores.
 MIN_POINTS_FOR_HELPERS = 8
 # Points for each helper from which on these are equally busy with a whole point each.
 MIN_POINTS_PER_HELPER = 4
-# Letters of a point in the name of its file; what differs beyond them is told apart by a hash.
-MAX_NAME_LENGTH = 120
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +56,14 @@ class Sweep:
         The values of each parameter.
     results
         One result for every point; the last parameter varies fastest.
+
+    Examples
+    --------
+    >>> basis = infocap.product_basis("legendre", 1, 2)
+    >>> make = functools.partial(infocap.systems.RandomFeatures, 1, noise=0.01)
+    >>> swept = sweep(make, {"n_readouts": [1, 2]}, basis, 256, seed=1, progress=False)
+    >>> swept.points, swept.at(n_readouts=2).n_readouts
+    ([{'n_readouts': 1}, {'n_readouts': 2}], 2)
     """
 
     settings: dict[str, tuple[Any, ...]]
@@ -91,14 +79,14 @@ class Sweep:
         ]
         for point, result in self:
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
-            total = result.qualified_total or with_error(result.total, result.total_standard_error)
-            lines.append(f"  {_in_words(point)}: {result.short_claim(total)}{checks}")
+            total = result.short_claim(result.total_in_words)
+            lines.append(f"  {point_in_words(point)}: {total}{checks}")
         return "\n".join(lines)
 
     @property
     def _totals_in_words(self) -> str:
         """The range of the totals; points whose inputs allow none are left out."""
-        can_be_told = np.array([result.total_can_be_told for result in self.results])
+        can_be_told = np.array([not result.nothing_to_show for result in self.results])
         known = self.totals[np.isfinite(self.totals) & can_be_told.reshape(self.totals.shape)]
         if not len(known):
             return "no totals"
@@ -114,7 +102,7 @@ class Sweep:
     @property
     def points(self) -> list[dict[str, Any]]:
         """The parameter values of each result, as keyword arguments."""
-        return _points(self.settings)
+        return points_of(self.settings)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -126,6 +114,7 @@ class Sweep:
         """Total capacities, with one dimension for each parameter."""
         return np.array([result.total for result in self.results]).reshape(self.shape)
 
+    @checks_arguments
     def at(self, **point: Any) -> CapacityResult:
         """Return the result at one point: ``sweep.at(power_dbm=4.5, length_m=40)``.
 
@@ -139,7 +128,7 @@ class Sweep:
                 return result
         known = "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
         raise ParameterError(
-            f"there is no result at {_in_words(point) or 'no point'}; the sweep has {known}."
+            f"there is no result at {point_in_words(point) or 'no point'}; the sweep has {known}."
         )
 
     def to_xarray(self) -> xr.Dataset:
@@ -186,8 +175,83 @@ class Sweep:
             columns[name] = [point[name] for point in self.points]
         return totals.join(by_degree).reset_index().assign(**columns)
 
+    def save(self, folder: str | Path) -> Path:
+        """Write each result to a file of its own in a folder, and return the folder.
 
-@answers_unknown_parameters
+        `infocap.load_sweep` reads the folder, and `infocap.load_result` any of its files.
+
+        Parameters
+        ----------
+        folder
+            The folder, which is made; one with another sweep is refused.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> basis = infocap.product_basis("legendre", 1, 2)
+        >>> make = functools.partial(infocap.systems.RandomFeatures, 1, noise=0.01)
+        >>> swept = sweep(make, {"n_readouts": [1, 2]}, basis, 256, seed=1, progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     load_sweep(swept.save(f"{folder}/swept")).settings
+        {'n_readouts': (1, 2)}
+        """
+        folder = Path(folder)
+        first = self.results[0]
+        description = {"basis": first.basis.to_dict(), "method": first.method}
+        sweep_folder = SweepFolder(folder, description, self.settings)
+        for point, result in self:
+            sweep_folder.keep(point, result)
+        return folder
+
+
+def load_sweep(folder: str | Path) -> Sweep:
+    """Return the sweep in a folder that `sweep` with ``path=`` or `Sweep.save` wrote.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+
+    Raises
+    ------
+    DataError
+        If the folder holds no sweep, or if points are missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> basis = infocap.product_basis("legendre", 1, 2)
+    >>> make = functools.partial(infocap.systems.RandomFeatures, 1, noise=0.01)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = sweep(make, {"n_readouts": [1, 2]}, basis, 256, seed=1, path=folder, progress=False)
+    ...     load_sweep(folder).shape
+    (2,)
+    """
+    folder = Path(folder)
+    entries = read_sweep_file(folder)
+    settings = entries.get("settings")
+    if not isinstance(settings, dict):
+        raise DataError(
+            f"{folder} has settings that are no plain numbers or texts; call infocap.sweep again "
+            "with this path, which measures nothing twice."
+        )
+    grid = grid_of(settings)
+    points = points_of(grid)
+    files = [folder / file_of_point(point, ".nc") for point in points]
+    missing = [
+        point_in_words(point)
+        for point, file in zip(points, files, strict=True)
+        if not file.exists()
+    ]
+    if missing:
+        raise DataError(
+            f"{folder} lacks {len(missing)} of {len(points)} points, such as {missing[0]}; give "
+            "the command that made it once more, which goes on from there."
+        )
+    return Sweep(grid, tuple(load_result(file) for file in files))
+
+
+@checks_arguments
 def sweep(
     make_system: Callable[..., System],
     settings: Mapping[str, Iterable[Any]],
@@ -220,7 +284,9 @@ def sweep(
     make_system
         Makes the system for one point: called with the names of `settings` as keyword arguments,
         for example `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a
-        function that tunes an instrument and returns it.
+        function that returns an instrument, an object with ``measure(u)``. Or one instrument with
+        the method ``set(**point)``, too, which tunes it. For nights in the laboratory there is
+        `lab.acquire_sweep`, which stores every measurement.
     settings
         Values of each parameter: ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
     basis, n_samples, seed, design, blocks, weighted
@@ -256,15 +322,12 @@ def sweep(
     """
     from tqdm.auto import tqdm
 
-    if not callable(make_system):
-        raise ParameterError(
-            f"`make_system={make_system!r}` must be a function that makes a system."
-        )
+    make_system = _maker_of(make_system, executor)
     require_type("basis", basis, ProductBasis, "product_basis(...)")
     n_samples = require_whole_number("n_samples", n_samples, 1)
     shows_progress = require_boolean("progress", progress)
-    grid = _grid(settings)
-    points = _points(grid)
+    grid = grid_of(settings)
+    points = points_of(grid)
     if not basis.of_sequences:  # a sequence has no blocks
         design = design or "sobol"
         blocks = block_count(basis, n_samples, design, blocks)
@@ -289,8 +352,12 @@ def sweep(
     }
     folder = None
     if path is not None:
-        description = _describe_sweep(make_system, basis, method, method_options)
-        folder = _SweepFolder(Path(path), input_options | estimate_options | description)
+        if seed is None:
+            raise ParameterError(
+                "path= keeps a sweep that can be continued, which needs a seed: seed=1."
+            )
+        description = describe_sweep(make_system, basis, method, method_options)
+        folder = SweepFolder(Path(path), input_options | estimate_options | description, grid)
     results = {} if folder is None else folder.kept_results(points)
     missing = {number: point for number, point in enumerate(points) if number not in results}
     measure_point = _PointMeasurement(make_system, basis, input_options, estimate_options)
@@ -303,6 +370,38 @@ def sweep(
             results[number] = result
             bar.update()
     return Sweep(grid, tuple(results[number] for number in range(len(points))))
+
+
+def _maker_of(make_system: Any, executor: Any) -> Callable[..., Any]:
+    """Return what makes the system of a point; of an instrument, what tunes it."""
+    tune = getattr(make_system, "set", None)
+    if is_instrument(make_system) and callable(tune):
+        if executor is not None:
+            raise ParameterError(
+                "one instrument cannot be at several points at a time; leave out `executor`."
+            )
+        return _TunedInstrument(make_system)
+    if callable(make_system):
+        return make_system
+    if is_instrument(make_system):
+        raise ParameterError(
+            f"`make_system={make_system!r}` is an instrument without a method set(**point), which "
+            "tunes it; write it, or give a function that makes a system."
+        )
+    raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")
+
+
+class _TunedInstrument:
+    """Makes the system of a point from one instrument, which it tunes."""
+
+    def __init__(self, instrument: Any) -> None:
+        self.instrument = instrument
+        self.__qualname__ = type(instrument).__qualname__
+        self.__module__ = type(instrument).__module__
+
+    def __call__(self, **point: Any) -> Any:
+        self.instrument.set(**point)
+        return self.instrument
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +441,7 @@ class _PointMeasurement:
         try:
             yield
         except Exception as problem:
-            problem.add_note(f"This happened in a sweep, at {_in_words(point)}.")
+            problem.add_note(f"This happened in a sweep, at {point_in_words(point)}.")
             raise
 
     def system_says(self, attribute: str) -> bool:
@@ -423,137 +522,3 @@ def _run_side_by_side(
     finally:
         for future in futures:
             future.cancel()
-
-
-def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each parameter as tuples; refuse none, and one that occurs twice."""
-    if not isinstance(settings, Mapping) or not settings:
-        raise ParameterError(
-            f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}."
-        )
-    grid = {}
-    for name, values in settings.items():
-        if name in RESERVED_NAMES:
-            raise ParameterError(
-                f"settings has {name!r}, the name of a column of the answer; rename it."
-            )
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
-        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-        occurs_twice = any(value in plain[:place] for place, value in enumerate(plain))
-        if not plain or occurs_twice:
-            raise ParameterError(
-                f"settings has {name}={list(plain)}; give at least one value, none twice."
-            )
-        grid[str(name)] = plain
-    return grid
-
-
-def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return all points of the grid; the last parameter varies fastest."""
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-
-
-def _in_words(point: dict[str, Any], separator: str = ", ") -> str:
-    return separator.join(f"{name}={value}" for name, value in point.items())
-
-
-def _describe_sweep(
-    make_system: Callable[..., System],
-    basis: ProductBasis,
-    method: str | Estimator,
-    method_options: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """Return what is swept and how, as plain data that tells one sweep from another."""
-    indices = np.asarray(basis.indices, dtype=np.int64)
-    return {
-        "system": _name(make_system),
-        "basis": basis.to_dict(),
-        "indices": hashlib.sha256(indices.tobytes()).hexdigest()[:16],
-        "n_terms": len(basis),
-        "method": method if isinstance(method, str) else _name(method),
-        "method_options": {name: repr(value) for name, value in (method_options or {}).items()},
-    }
-
-
-class _SweepFolder:
-    """The folder that keeps the results of one sweep, and says in a file which sweep that is."""
-
-    def __init__(self, folder: Path, description: dict[str, Any]) -> None:
-        self.folder = folder
-        self.description = description
-        if description["seed"] is None:
-            raise ParameterError(
-                "path= keeps a sweep that can be continued, which needs a seed: seed=1."
-            )
-        if (folder / SWEEP_FILE).exists():
-            self._refuse_another_sweep()
-
-    def file(self, point: dict[str, Any]) -> Path:
-        """Return the file of one point.
-
-        Its name can be read, and a hash tells apart what looks the same.
-        """
-        readable = re.sub(r"[^\w=,.+-]", "_", _in_words(point, ","))
-        name = readable[:MAX_NAME_LENGTH]
-        exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
-        digest = hashlib.sha256(exact.encode()).hexdigest()[:8]
-        return self.folder / f"{name}-{digest}.nc"
-
-    def kept_results(self, points: list[dict[str, Any]]) -> dict[int, CapacityResult]:
-        """Return the results of those points that the folder already has, by their number."""
-        results = {}
-        for number, point in enumerate(points):
-            file = self.file(point)
-            if file.exists():
-                results[number] = load_result(file)
-        return results
-
-    def keep(self, point: dict[str, Any], result: CapacityResult) -> None:
-        """Save one result; the folder is made with the first one."""
-        sweep_file = self.folder / SWEEP_FILE
-        if not sweep_file.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with write_whole(sweep_file) as temporary:
-                entries = {"format": SWEEP_FORMAT, "plan": self.description}
-                temporary.write_text(json.dumps(entries, indent=1), encoding="utf-8")
-        result.save(self.file(point))
-
-    def _refuse_another_sweep(self) -> None:
-        sweep_file = self.folder / SWEEP_FILE
-        try:
-            entries = json.loads(sweep_file.read_text(encoding="utf-8"))
-            file_format = entries["format"]
-            there = dict(entries["plan"])
-        except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(
-                f"{sweep_file} does not describe a sweep ({problem}); give another path."
-            ) from None
-        if file_format != SWEEP_FORMAT:
-            raise DataError(
-                f"{sweep_file} is not an {SWEEP_FORMAT!r} file but {file_format!r}; give another "
-                "path."
-            )
-        here = json.loads(json.dumps(self.description))  # as a file gives it back
-        differences = [
-            f"{name} {there.get(name)!r} there and {here[name]!r} here"
-            for name in here
-            if there.get(name) != here[name]
-        ]
-        if differences:
-            raise DataError(
-                f"{self.folder} holds another sweep ({', '.join(differences)}); give another path, "
-                "or remove the folder."
-            )
-
-
-def _name(function: Any) -> str:
-    """Return a function's name, with the arguments that a partial function has fixed.
-
-    Two lambda functions of one place have the same name.
-    """
-    if isinstance(function, functools.partial):
-        fixed = [repr(value) for value in function.args]
-        fixed += [f"{name}={value!r}" for name, value in sorted(function.keywords.items())]
-        return f"{_name(function.func)}({', '.join(fixed)})"
-    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"

@@ -56,3 +56,26 @@ def stored(path):
     """Return the readouts of every measurement in a store by name, as hexadecimal text."""
     measurements = read_store(path).measurements
     return {measurement.name: hexadecimal(measurement) for measurement in measurements}
+
+
+def sweep_plan(n_settings):
+    """Return a plan with a sweep over gain and bias, of two settings of gain or of more."""
+    sweep = {"gain": [0.5, 1.0, 2.0, 4.0][:n_settings], "bias": [0.1]}
+    return Plan(
+        n_inputs=2, max_degree=3, n_samples=64, blocks=2, seed=5, noise_repeats=5, sweep=sweep
+    )
+
+
+def sweep_bench():
+    return SimulatedBench(make_system=Tuned)
+
+
+class Tuned:
+    """A noisy device with a gain and a bias."""
+
+    def __init__(self, gain, bias):
+        self.gain = gain
+        self.bias = bias
+
+    def __call__(self, u, seed=None):
+        return self.gain * system(u, seed) + self.bias

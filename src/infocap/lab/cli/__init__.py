@@ -16,10 +16,12 @@ from ..._validation import did_you_mean
 from ..._version import __version__
 from ...errors import DataWarning, InfocapError, ParameterError, printable
 from ._estimate import estimate, explore
-from ._files import card, compare, diagnose, gallery, import_, report, show
+from ._files import card, cite, compare, diagnose, gallery, import_, report, show
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
-from ._reproduce import cite, reproduce, simulate
+from ._questions import channels, task
+from ._reproduce import reproduce, simulate
+from ._sweep import sweep
 from ._terminal import EXIT_BAD_DATA, EXIT_USAGE, echo, name_options
 
 
@@ -63,8 +65,11 @@ COMMANDS = (
     diagnose,
     estimate,
     explore,
+    sweep,
     show,
     compare,
+    channels,
+    task,
     report,
     card,
     gallery,

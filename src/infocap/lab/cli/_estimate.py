@@ -199,6 +199,7 @@ def estimate(
     """
     output.check()
     recording = files.read(in_memory=method_options.in_memory)
+    output.check_data(recording)
     chosen = basis_for(recording, basis_options)
     cost = _cost_of(recording, chosen.basis, method_options)
     if not output.quiet:
@@ -252,6 +253,7 @@ def explore(
     """
     output.check()
     recording = files.read()
+    output.check_data(recording)
     # Only the families of this basis are used; the search finds the delays.
     chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
     if law != "recorded":
@@ -401,10 +403,10 @@ def _basis_without_memory(
     if "inputs" in reasons:
         reasons["inputs"] = (
             f"no plan in the file: taken as {reasons['inputs']}; "
-            "--family and --domain, or --input, say otherwise"
+            "for others give --family and --domain, or --input"
         )
     if "degree" in reasons:
-        reasons["degree"] += "; --max-degree says otherwise"
+        reasons["degree"] += "; for another give --max-degree"
     return ChosenBasis(basis, list(reasons.values()))
 
 

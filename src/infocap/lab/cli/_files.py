@@ -1,4 +1,4 @@
-"""infocap import, diagnose, show, compare, report, card, gallery: what files hold."""
+"""infocap import, diagnose, show, cite, compare, report, card, gallery: what files hold."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +9,10 @@ from ..._files import write_whole
 from ..._formatting import counted, join_names
 from ...basis import ProductBasis
 from ...errors import DataError, ParameterError
-from ...recording import Recording, without_overshoot
-from ...result import is_result, load_result
-from ...workflow import Diagnosis, repair
+from ...recording import Recording, find_steps, without_overshoot
+from ...result import ROWS_OF_TABLE, is_result, load_result
+from ...workflow import Diagnosis, is_sweep, load_sweep, repair
+from ...workflow import cite as cite_result
 from ...workflow import compare as compare_results
 from ...workflow import diagnose as diagnose_recording
 from ._estimate import BasisOptions, InputOptions, basis_for
@@ -31,6 +32,7 @@ from ._terminal import (
     FORCE,
     PATH,
     InputFiles,
+    NameChoice,
     NamedInputFiles,
     echo,
     exit_with_warnings,
@@ -45,6 +47,8 @@ from ._terminal import (
 SUFFIX_WITH_METADATA = ".nc"
 # Names of channels that `infocap diagnose` lists.
 MAX_CHANNELS_LISTED = 6
+# Rows for which inputs stay constant, from which on they may be virtual nodes.
+MIN_ROWS_HELD = 2
 
 
 @click.command("import")
@@ -86,8 +90,31 @@ def _preview(files: NamedInputFiles) -> None:
         raise
     # What was left out is among the lines already.
     checks = [check for check in recording.checks if "left_out" not in check.found]
-    say(describe(recording), checks, [])
+    say([*describe(recording), *_question_about_steps(files, recording)], checks, [])
     echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
+
+
+def _question_about_steps(files: NamedInputFiles, recording: Recording) -> list[str]:
+    """Return a question where inputs are held for several rows, which may be virtual nodes."""
+    if files.rows_per_step is not None:
+        return []
+    try:
+        steps = find_steps(recording.inputs)
+    except DataError:  # they are not held
+        return []
+    if steps.rows_per_step < MIN_ROWS_HELD:
+        return []
+    n_rows = steps.rows_per_step
+    options_needed = f"--rows-per-step {n_rows}"
+    if steps.offset:
+        options_needed += f" --offset {steps.offset}"
+    return [
+        "",
+        wrapped(
+            f"The input stays constant for {n_rows} rows. Were these {n_rows} virtual nodes? Then "
+            f"give {options_needed}. If it was measured {n_rows} times, go on as it is."
+        ),
+    ]
 
 
 @click.command(cls=InputsCommand)
@@ -196,23 +223,48 @@ def _write_repaired(diagnosis: Diagnosis, output: Path) -> None:
 @click.command()
 @options("files", InputFiles)
 @click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
+@click.option(
+    "--latex",
+    type=NameChoice(ROWS_OF_TABLE),
+    help="Print a table for a paper instead: by degree, or of the strongest functions.",
+)
 @options("output", ShowOutput)
-def show(files: InputFiles, top: int, output: ShowOutput) -> None:
-    """Show the result, or the recording, that FILES hold.
+def show(files: InputFiles, top: int, latex: str | None, output: ShowOutput) -> None:
+    """Show the result, the sweep or the recording that FILES hold.
 
     `infocap import --preview` looks into files of other programs.
     """
     output.check()
+    if len(files.files) == 1 and is_sweep(files.files[0]):
+        output.tell([str(load_sweep(files.files[0]))], ())
+        return
     if len(files.files) == 1 and is_result(files.files[0]):
         result = load_result(files.files[0])
+        if latex is not None:
+            echo(result.to_latex(latex))
+            return
         output.finish(result, summary(result, top))
         return
-    if output.files:
+    if output.files or latex is not None:
         raise ParameterError(
-            f"{files} is a recording; `infocap estimate` writes and draws what it finds in it."
+            f"{files} is a recording and no result; `infocap estimate {files}` makes a result, "
+            "which can be drawn and written."
         )
     recording = files.read()
     output.tell(describe(recording), recording.checks)
+
+
+@click.command()
+@click.argument("result", type=FILE, required=False)
+def cite(result: Path | None) -> None:
+    """Print what to cite, and of a RESULT the methods paragraph.
+
+    The references are in BibTeX.
+    """
+    citation = cite_result(None if result is None else load_result(result))
+    if citation.methods:
+        echo(f"{citation.methods}\n")
+    echo(citation.bibtex)
 
 
 @click.command()
@@ -252,7 +304,7 @@ def compare(
     results = [load_result(file) for file in files]
     with warnings_in_checks():
         comparison = compare_results(
-            *results, names=names or _names_of(files), different_drives=different_drives
+            *results, names=names or names_of(files), different_drives=different_drives
         )
     if output is not None:
         with write_whole(output) as new_file:
@@ -264,7 +316,7 @@ def compare(
         exit_with_warnings()
 
 
-def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
+def names_of(files: Sequence[Path]) -> tuple[str, ...]:
     """Return names of devices: those of the files, with folders where these tell them apart."""
     stems = tuple(file.stem for file in files)
     if len(set(stems)) == len(files):
@@ -273,15 +325,20 @@ def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("result", type=FILE)
+@click.argument("result", type=PATH)
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
-    """Show a result as one HTML page, which needs no network."""
+    """Show a result as one HTML page, which needs no network.
+
+    RESULT may be the folder that `infocap sweep -o` wrote: the page then has a picture for each
+    setting.
+    """
     from ..report import save  # with matplotlib, which is slow to import
 
     refuse_other_page(output, (".html",))
-    path = save(load_result(result), output, title)
+    loaded = load_sweep(result) if result.is_dir() else load_result(result)
+    path = save(loaded, output, title)
     echo(f"written to {path}")
 
 

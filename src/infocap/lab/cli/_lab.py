@@ -12,19 +12,20 @@ from typing import Any
 import click
 import numpy as np
 
-from ..._formatting import HALF_WIDTH_95, decimals, with_error
+from ..._formatting import CANNOT_BE_TOLD, HALF_WIDTH_95, counted, decimals, exceeds
 from ...errors import ParameterError
 from ...result import CapacityResult, Growth
 from ..experiment import (
-    DEFAULT_UNTIL,
     DRIVER_MISTAKES,
     INTERRUPTED,
+    NAN_POLICIES,
     REFRESH_INTERVAL_S,
     Plan,
     Status,
     Store,
     counts_in_words,
     error_in_one_line,
+    extend_sweep,
     pace_in_words,
     simulated_bench,
     status,
@@ -33,18 +34,29 @@ from ..experiment import acquire as acquire_measurements
 from ..experiment import extend as extend_store
 from ..files import STORES, read
 from ._outputs import refuse_existing, refuse_place
+from ._sweep import acquire_sweep, watch_sweep
 from ._terminal import (
     EXIT_BAD_DATA,
     EXIT_INTERRUPTED,
     FILE,
     FORCE,
     PATH,
+    NameChoice,
     check_lines,
     echo,
+    name_options,
+    wrapped,
 )
 
 # Characters of the bars, which leave room for the numbers on a line of 80.
 BAR_LENGTH = 40
+# The option of acquire and watch for missing values.
+NAN_POLICY = click.option(
+    "--nan-policy",
+    type=NameChoice(NAN_POLICIES),
+    default="raise",
+    help="What capacities do with rows in which values are missing: refuse, or leave out.",
+)
 # Moves the cursor to the top left, and clears what is below.
 CLEAR_SCREEN = "\x1b[H\x1b[J"
 # Decimals of a total in the table of `infocap watch` are those of this error, where no error is
@@ -92,7 +104,9 @@ def export(source: Path, output: Path, force: bool) -> None:
 
 @click.command()
 @click.argument("plan", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="Store, .db")
+@click.option(
+    "-o", "--output", type=PATH, required=True, help="Store, .db; of a plan with a [sweep] a folder"
+)
 @click.option(
     "--instrument",
     required=True,
@@ -107,6 +121,7 @@ def export(source: Path, output: Path, force: bool) -> None:
 @click.option(
     "--until", type=float, help="Stop once the 95 % interval of the total is narrower than this."
 )
+@NAN_POLICY
 @click.option(
     "--other-instrument", is_flag=True, help="Allow another instrument than the one before."
 )
@@ -115,15 +130,24 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     """Measure what a plan asks for and the store does not hold yet.
 
     Every measurement is on the disk before the next begins. Ctrl-C stops after the measurement
-    under way; the same command goes on from there.
+    under way; the same command goes on from there. A plan with a [sweep] is measured at every
+    setting, each into a store of its own.
     """
-    refuse_place(output, STORES)
     loaded_plan = Plan.load(plan)
-    device = _instrument(instrument, loaded_plan, plan.parent)
-    try:
-        recording = acquire_measurements(
-            loaded_plan, device, output, progress=not quiet, **settings
+    if loaded_plan.sweep is None:
+        refuse_place(output, STORES)
+    elif output.suffix in STORES:
+        raise ParameterError(
+            f"{output}: the plan has a sweep, which needs a folder; give a name without "
+            f"{output.suffix}."
         )
+    device = _instrument(instrument, loaded_plan, plan.parent)
+    settings["progress"] = not quiet
+    try:
+        if loaded_plan.sweep is not None:
+            acquire_sweep(loaded_plan, device, output, **settings)
+            return
+        recording = acquire_measurements(loaded_plan, device, output, **settings)
     except KeyboardInterrupt:
         echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
@@ -161,7 +185,7 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 
 
 @click.command()
-@click.argument("store", type=FILE)
+@click.argument("store", type=PATH)
 @click.option(
     "--n-samples",
     type=int,
@@ -169,7 +193,18 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     help="Number of samples in all, rounded up to whole blocks.",
 )
 def extend(store: Path, n_samples: int) -> None:
-    """Plan more samples for a run, complete or not."""
+    """Plan more samples for a run, complete or not.
+
+    STORE is what `infocap acquire` wrote, a store or the folder of a sweep.
+    """
+    if store.is_dir():
+        longer_plan = extend_sweep(store, n_samples)
+        echo(
+            f"{store}: {longer_plan.n_samples} samples at each of "
+            f"{counted(len(longer_plan.settings), 'setting')}, plan {longer_plan.fingerprint[:12]}"
+        )
+        echo("The same `infocap acquire` as before measures what is missing.")
+        return
     longer_plan = extend_store(store, n_samples)
     n_measurements = len(longer_plan.schedule)
     echo(
@@ -180,13 +215,14 @@ def extend(store: Path, n_samples: int) -> None:
 
 
 @click.command()
-@click.argument("store", type=FILE)
+@click.argument("store", type=PATH)
 @click.option("--once", "only_once", is_flag=True, help="Show the run once and end; for scripts.")
 @click.option(
     "--until",
-    default=DEFAULT_UNTIL,
-    help="Advise to stop when the 95 % interval of the total is narrower than this.",
+    type=float,
+    help="Say that you may stop when the 95 % interval of the total is narrower than this.",
 )
+@NAN_POLICY
 @click.option(
     "--web",
     is_flag=True,
@@ -198,31 +234,39 @@ def extend(store: Path, n_samples: int) -> None:
     default=0,
     help="Port of the page; 0 takes any that is free.",
 )
-def watch(store: Path, only_once: bool, until: float, *, web: bool, port: int) -> None:
+def watch(
+    store: Path, only_once: bool, until: float | None, *, nan_policy: str, web: bool, port: int
+) -> None:
     """Show how a run stands, and its capacities so far.
 
     That is measurements, rate, time left, the total capacity and its interval, drift and warnings.
     The command works while the acquisition runs, and changes nothing. It ends when the run is
-    complete, or with Ctrl-C.
+    complete, or with Ctrl-C. Of the folder of a sweep it shows all settings.
     """
-    if web:
-        _watch_in_browser(store, until, port)
+    if store.is_dir():
+        if web:
+            raise ParameterError(
+                f"--web shows one run; give one of the stores in {store}, or leave out --web."
+            )
+        watch_sweep(store, until, nan_policy, only_once)
+    elif web:
+        _watch_in_browser(store, until, nan_policy, port)
     else:
-        _watch_in_terminal(store, until, only_once)
+        _watch_in_terminal(store, until, nan_policy, only_once)
 
 
-def _watch_in_browser(store: Path, until: float, port: int) -> None:
+def _watch_in_browser(store: Path, until: float | None, nan_policy: str, port: int) -> None:
     from ..report import live  # with matplotlib, which is slow to import
 
-    with live(store, until=until, port=port) as address:
+    with live(store, until=until, nan_policy=nan_policy, port=port) as address:
         echo(f"The report of {store}, live, for browsers of this machine: {address}")
         echo("Ctrl-C ends it.")
         with suppress(KeyboardInterrupt):
             Event().wait()
 
 
-def _watch_in_terminal(store: Path, until: float, only_once: bool) -> None:
-    current = status(store, until=until)
+def _watch_in_terminal(store: Path, until: float | None, nan_policy: str, only_once: bool) -> None:
+    current = status(store, until=until, nan_policy=nan_policy)
     try:
         while True:
             if sys.stdout.isatty() and not only_once:
@@ -231,7 +275,7 @@ def _watch_in_terminal(store: Path, until: float, only_once: bool) -> None:
             if only_once or current.complete:
                 return
             time.sleep(REFRESH_INTERVAL_S)
-            current = current.refreshed(until)
+            current = current.refreshed(until, nan_policy)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 
@@ -250,7 +294,7 @@ def _screen(current: Status) -> str:
         "",
     ]
     if current.result is None:
-        lines.append(f"  no capacities yet: {current.problem}")
+        lines.append(wrapped(f"  no capacities yet: {name_options(current.problem)}"))
     else:
         lines += _capacity_lines(current.result)
     if current.checks:
@@ -261,14 +305,15 @@ def _screen(current: Status) -> str:
 
 def _capacity_lines(result: CapacityResult) -> list[str]:
     """Return the total against the number of samples, the total, and the drift."""
+    if result.nothing_to_show:
+        return [f"  no capacities yet: {result.nothing_to_show}"]
     lines = []
     if result.growth is not None:
         lines += _growth_table(result, result.growth)
     if result.qualified_total:
         lines.append(f"  total {result.qualified_total}")
     elif result.growth is None:
-        total = with_error(result.total, result.total_standard_error)
-        lines.append(f"  total {total} of at most {result.maximum}")
+        lines.append(f"  total {result.total_in_words} of at most {result.maximum}")
     if result.drift is not None:
         size = f"{result.drift.size:.2%} of the readouts' spread"
         lines += ["", f"  drift of the reference: {size}"]
@@ -283,6 +328,9 @@ def _growth_table(result: CapacityResult, growth: Growth) -> list[str]:
     if growth.standard_error is not None and not result.unreliable:
         errors = list(growth.standard_error)
     for n_samples, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
+        if error is not None and exceeds(error, result.rank):
+            lines.append(f"  {n_samples:>8}  {CANNOT_BE_TOLD}")
+            continue
         digits = decimals(error or ASSUMED_ERROR)
         half_width = HALF_WIDTH_95 * (error or 0.0)
         low = max(total - half_width, 0.0)

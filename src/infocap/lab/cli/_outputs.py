@@ -1,7 +1,7 @@
 """The files that commands write, never over something else's, and the pictures among them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from ..._formatting import join_names
 from ..._validation import did_you_mean, require_positive
 from ...errors import Check, DataError, ParameterError
-from ...recording import WRITERS
-from ...result import CapacityResult, is_result
+from ...recording import WRITERS, Recording
+from ...result import CapacityResult, is_result, load_result
 from ._terminal import FILE, check_lines, echo, exit_with_warnings, is_warning, option, say
 
 PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
@@ -95,6 +96,19 @@ class EstimateOutput(ResultOutput):
     """Where a new result and a picture of it go, and how much is printed."""
 
     quiet: bool = option("--quiet", is_flag=True, help="Show warnings only.")
+    force: bool = option("--force", is_flag=True, help="Replace a result of other data.")
+
+    def check_data(self, recording: Recording) -> None:
+        """Refuse to write over the result of other data, unless the user wants it replaced."""
+        for path in self.output:
+            if self.force or not is_result(path):
+                continue
+            former = load_result(path).metadata.get("provenance", {})
+            if _source(former) != _source(recording.metadata):
+                raise ParameterError(
+                    f"{path} is the result of other data{_files_in_words(former)}; give another "
+                    "name, or --force to replace it."
+                )
 
     def tell(self, lines: Iterable[str], checks: Iterable[Check]) -> None:
         """Print what was found, or under --quiet the warnings alone."""
@@ -181,6 +195,20 @@ def refuse_place(path: Path, suffixes: Iterable[str]) -> None:
         )
     if not path.parent.is_dir():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
+
+
+def _source(metadata: Mapping[str, Any]) -> tuple[list[str], Any]:
+    """Return what tells the data of one device from those of another: files, seed of the plan."""
+    return _file_names(metadata), metadata.get("plan", {}).get("seed")
+
+
+def _file_names(metadata: Mapping[str, Any]) -> list[str]:
+    return [Path(str(entry.get("file"))).name for entry in metadata.get("read_from", ())]
+
+
+def _files_in_words(metadata: Mapping[str, Any]) -> str:
+    names = _file_names(metadata)
+    return f", of {join_names(names)}" if names else ""
 
 
 def refuse_other_file(path: Path, suffixes: Iterable[str], is_ours: bool, kind: str) -> None:

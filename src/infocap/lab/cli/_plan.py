@@ -1,12 +1,14 @@
 """infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..._formatting import counted, with_error
+from ..._formatting import counted
 from ..._validation import require_positive, require_whole_number
 from ...basis import ProductBasis
 from ...errors import ParameterError
@@ -97,6 +99,13 @@ class PrecisionGoal:
 @click.option("--dark-every", default=0, help="Measure with the source off after this many others.")
 @click.option("--averages", default=1, help="Readings per measurement, which are averaged.")
 @click.option("--settle-s", default=0.0, help="Seconds to wait between setting and reading.")
+@click.option(
+    "--sweep",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="A setting of the device and its values, such as power_dbm=1,4.5; once for each. All is "
+    "measured at every combination.",
+)
 @click.option("--input-unit", default="", show_default=False, help="Unit of all inputs, such as V.")
 @click.option(
     "--readout-unit", default="", show_default=False, help="Unit of all readouts, such as mV."
@@ -110,6 +119,7 @@ def plan(
     input_options: InputOptions,
     max_delay: str | None,
     *,
+    sweep: tuple[str, ...],
     force: bool,
     **settings: Any,
 ) -> None:
@@ -119,6 +129,8 @@ def plan(
     so the first plan is mostly one of a pilot, and the plan made with its result (--pilot) keeps
     its rows. The file is for people too: open it, read its comments, change it.
     """
+    if sweep:
+        settings["sweep"] = _grid_of(sweep)
     if max_delay is not None:
         settings |= _settings_of_delays(max_delay, settings, input_options)
     _refuse_incomplete(settings["n_samples"], goal.error, output)
@@ -132,6 +144,27 @@ def plan(
     if new_plan is not None and output is not None:
         new_plan.save(output)
         _announce(new_plan, output)
+
+
+def _grid_of(sweep: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of each setting, numbers where they look like some."""
+    grid: dict[str, list[Any]] = {}
+    for text in sweep:
+        name, _, values = text.partition("=")
+        if not values or name in grid:
+            raise ParameterError(
+                f"--sweep {text} must be a name and its values, once for each name: "
+                "power_dbm=1,4.5."
+            )
+        grid[name.strip()] = [_number_or_text(value.strip()) for value in values.split(",")]
+    return grid
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
+    return text
 
 
 def _settings_of_delays(
@@ -236,6 +269,8 @@ def _announce(new_plan: Plan, output: Path) -> None:
         )
     if new_plan.runs:
         measurements += f" of {new_plan.steps} time steps"
+    if new_plan.sweep:
+        measurements += f" at each of {counted(len(new_plan.settings), 'setting')}"
     echo(
         f"{len(new_plan.basis)} functions, {measurements}, plan {new_plan.fingerprint[:12]}, "
         f"written to {output}"
@@ -281,7 +316,6 @@ def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
     error = require_positive("error", goal.error)
     expected = forecast_from(pilot)
     n_samples = expected.samples_needed(error)
-    total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
     if n_samples <= pilot.n_samples:
         advice = f"That is precise enough already for an error of {error:g}."
     else:
@@ -290,7 +324,7 @@ def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
         advice = f"Take {n_samples} samples, {n_further} more: the error is then {expected_error}."
     n_needed = min(efficiency_bound(pilot).samples_needed(error), n_samples)
     lines = [
-        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples.",
+        f"The pilot: total {pilot.total_in_words} of {pilot.rank} with {pilot.n_samples} samples.",
         advice,
         f"Any method would need about {n_needed} samples, by the pilot's errors.",
     ]

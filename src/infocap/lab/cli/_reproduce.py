@@ -1,4 +1,4 @@
-"""infocap simulate, reproduce and cite: the paper's experiment, its figures, what to cite."""
+"""infocap simulate and reproduce: the paper's experiment and its figures."""
 
 import importlib
 import importlib.util
@@ -12,7 +12,6 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from pathlib import Path
-from string import Template
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +23,6 @@ from ..._version import __version__
 from ...basis import product_basis
 from ...designs import block_count, draw
 from ...errors import DataError, ParameterError
-from ...estimators import METHODS
 from ...photonics import FibreSystem
 from ...recording import Recording
 from ._outputs import refuse_existing
@@ -231,12 +229,3 @@ def _start_worker(n_threads: int) -> None:
     """
     load_scripts()
     _script("_work").start_worker(n_threads)
-
-
-@click.command()
-def cite() -> None:
-    """Print what to cite, in BibTeX: paper, software and methods."""
-    bibtex = Path(__file__).with_name("citation.bib").read_text(encoding="utf-8")
-    echo(Template(bibtex.strip()).substitute(version=__version__))
-    for name, method in METHODS.items():
-        echo(f"% {name}: {method.reference}")

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._formatting import counted, decimals, join_names, with_error
+from ..._formatting import CANNOT_BE_TOLD, counted, decimals, join_names
 from ...errors import DataWarning
 from ...recording import Recording
-from ...result import CANNOT_BE_TOLD, Capacity, CapacityResult
+from ...result import Capacity, CapacityResult, untold_degrees
 from ..experiment import Plan
 
 # The longest bar of a table, in characters. It leaves room for the numbers on a line of 80.
@@ -44,6 +44,8 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
     """
     if result.no_numbers:
         return ["No capacities can be had from these inputs."]
+    if result.cannot_be_told:
+        return [result.cannot_be_told]
     return [
         *_total(result),
         *_by_degree(result),
@@ -55,35 +57,24 @@ def summary(result: CapacityResult, n_strongest: int = 10) -> list[str]:
 def _total(result: CapacityResult) -> list[str]:
     basis = result.basis
     error = result.total_standard_error
-    if result.qualified_total:
-        total = result.qualified_total
-        interval = ""
-    elif error is None:
-        total = f"{result.total:.3f}"
-        interval = " (no error bar from this method)"
-    else:
+    claim = result.claim(result.total_in_words)
+    if error is None:
+        claim += "; this method gives no error bar"
+    elif not result.unreliable and result.components is None:
         digits = decimals(error)
         low, high = result.total_interval()
-        total = f"{result.total:.{digits}f}"
-        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
-    if result.components is None:
-        claim = f"Total capacity {total} of at most {result.largest_total} "
-        claim += f"({result.readouts_in_words})"
-        claim += interval
-    else:
-        claim = result.claim(result.qualified_total or with_error(result.total, error))
-        claim = claim[:1].upper() + claim[1:]
+        claim += f"; {low:.{digits}f} to {high:.{digits}f} (95 %)"
     lines = [
-        claim,
+        f"{claim[:1].upper()}{claim[1:]}".replace("Total ", "Total capacity ", 1),
         f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, "
         f"method {result.method}",
     ]
     lines += [f"  {sentence}" for sentence in (*result.about_law, *result.for_reservoirs)]
     if result.noise_limited_total is not None:
-        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
         lines.append(
-            f"  noise allows about {limit} over all functions, also those outside the basis"
+            f"  noise allows {result.noise_limit_in_words} over all functions, also those outside "
+            "the basis"
         )
     if result.factors is not None and result.factors.n_factors is not None:
         lines.append(
@@ -100,36 +91,30 @@ def _by_degree(result: CapacityResult) -> list[str]:
     factor = "delay" if result.basis.of_sequences else "input"
     table = result.by_degree()
     capacities = table.sum(axis=1).to_numpy()
-    texts = [_capacity_of_degree(result, degree) for degree in range(len(table))]
-    width = max(8, *map(len, texts))
+    estimates = result.degrees_in_words()
+    width = max([len("estimate"), *map(len, estimates.values())])
     lines = [
         "",
-        f"  {'degree':>6}  {'capacity':>{width}}  {f'1 {factor}':>8}  {f'2 {factor}s':>8}  "
+        f"  {'degree':>6}  {'estimate':>{width}}  {f'1 {factor}':>8}  {f'2 {factor}s':>8}  "
         f"{'more':>8}",
     ]
-    largest = max(float(capacities.max()), 1e-12)
+    known = np.delete(capacities, untold_degrees(result))
+    largest = max(float(known.max(initial=0.0)), 1e-12)
     for degree, capacity, row in zip(table.index, capacities, table.to_numpy(), strict=True):
         if capacity <= 0 and len(table) > MAX_DEGREES_SHOWN_EMPTY:
             continue
         if not result.told_apart[result.basis.degrees == degree].any():
             continue  # No function of this degree has a capacity, not even 0.
-        line = f"  {degree:6d}  {texts[degree]:>{width}}"
-        if texts[degree] != CANNOT_BE_TOLD:
+        estimate = estimates.get(degree, "0")
+        line = f"  {degree:6d}  {estimate:>{width}}"
+        if estimate != CANNOT_BE_TOLD:
             cells = [f"{value:8.3f}" if value else f"{'.':>8}" for value in row]
             if degree == 0 and row[0]:
                 cells[0] = "constant"
-            bar = "=" * round(MAX_BAR_LENGTH * capacity / largest)
+            bar = "=" * round(MAX_BAR_LENGTH * max(capacity, 0.0) / largest)
             line += f"  {'  '.join(cells)}  {bar}"
         lines.append(line.rstrip())
     return lines
-
-
-def _capacity_of_degree(result: CapacityResult, degree: int) -> str:
-    """Return the capacity of a degree; under the law of the recorded inputs with its error."""
-    capacity = result.capacities_by_degree[degree]
-    if result.law == "recorded" or not capacity.can_be_told:
-        return capacity.in_table
-    return f"{result.sums_by_degree()[degree]:.3f}"
 
 
 def _by_delay(result: CapacityResult) -> list[str]:
@@ -144,7 +129,7 @@ def _by_delay(result: CapacityResult) -> list[str]:
     for delay, capacity, error in table.head(MAX_DELAYS_SHOWN).itertuples():
         text = "no function can be told apart"
         if not np.isnan(error):
-            text = Capacity(capacity, error, maximum=result.rank, lowest=-result.rank).in_table
+            text = repr(Capacity(capacity, error, maximum=result.rank, lowest=-result.rank))
         lines.append(f"    delay {delay:2d}  {text}")
     if len(table) > MAX_DELAYS_SHOWN:
         lines.append(f"    and {counted(len(table) - MAX_DELAYS_SHOWN, 'longer delay')}")

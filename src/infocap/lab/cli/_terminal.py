@@ -81,6 +81,8 @@ def _as_typed(value: str) -> str:
     """Return a value of Python as it is typed in a terminal: ``(0, 5)`` as ``0 5``."""
     for name, digits in TYPED_NUMBERS.items():
         value = value.replace(name, digits)
+    if not value.startswith(("(", "[")):
+        return value.replace("'", "")
     return value.strip("()[]").replace(",", "").replace("'", "")
 
 

@@ -18,7 +18,7 @@ from ._measurement import Kind, Measurement
 from ._plan import ORDERS, Plan
 from ._schedule import Schedule
 from ._status import (
-    DEFAULT_UNTIL,
+    NAN_POLICIES,
     REFRESH_INTERVAL_S,
     Status,
     counts_in_words,
@@ -27,12 +27,20 @@ from ._status import (
 )
 from ._store import Store
 from ._store_file import MAX_TIME_S, SQLITE_MAGIC, read_store, recording_of_store
+from ._sweep import (
+    SweepStatus,
+    acquire_sweep,
+    estimate_sweep,
+    extend_sweep,
+    is_sweep_folder,
+    sweep_status,
+)
 
 __all__ = [
-    "DEFAULT_UNTIL",
     "DRIVER_MISTAKES",
     "INTERRUPTED",
     "MAX_TIME_S",
+    "NAN_POLICIES",
     "ORDERS",
     "REFRESH_INTERVAL_S",
     "SQLITE_MAGIC",
@@ -44,13 +52,19 @@ __all__ = [
     "SimulatedBench",
     "Status",
     "Store",
+    "SweepStatus",
     "acquire",
+    "acquire_sweep",
     "counts_in_words",
     "error_in_one_line",
+    "estimate_sweep",
     "extend",
+    "extend_sweep",
+    "is_sweep_folder",
     "pace_in_words",
     "read_store",
     "recording_of_store",
     "simulated_bench",
     "status",
+    "sweep_status",
 ]

@@ -7,27 +7,28 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
 from typing import Any
 
 from ..._validation import (
-    answers_unknown_parameters,
+    checks_arguments,
     require_number,
+    require_one_of,
     require_positive,
     require_whole_number,
 )
-from ...errors import DataError, InfocapError
+from ...errors import DataError, InfocapError, ParameterError
 from ...recording import Recording
-from ...systems import parameter_names
+from ...systems import is_instrument, parameter_names
 from ._instrument import DRIVER_MISTAKES, Instrument, error_in_one_line
 from ._lock import acquisition_lock
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._retrying_instrument import RetryingInstrument
-from ._status import estimate_now, interval_width
+from ._status import NAN_POLICIES, estimate_now, interval_width
 from ._store import Store
 from ._store_row import BEGUN, ENDED
 
@@ -43,7 +44,7 @@ MAX_FIRST_ROWS = 5
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-@answers_unknown_parameters
+@checks_arguments
 def acquire(
     plan: Plan,
     instrument: Instrument | Callable[..., Instrument],
@@ -53,6 +54,7 @@ def acquire(
     wait_s: float = 1.0,
     timeout_s: float | None = None,
     until: float | None = None,
+    nan_policy: str = "raise",
     other_instrument: bool = False,
     progress: bool = True,
 ) -> Recording:
@@ -65,7 +67,7 @@ def acquire(
     Parameters
     ----------
     plan
-        What to measure.
+        What to measure. A plan with a sweep is for `acquire_sweep`.
     instrument
         Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function that makes one
         (it gets the plan if it has a parameter ``plan``). The function is called when all else is
@@ -74,13 +76,16 @@ def acquire(
     path
         The store, a file that is made if it does not exist.
     retries, wait_s
-        How often to ask again when the instrument raises an error or gives no finite number, and
-        the pause before, in seconds. A mistake in the driver's own code (TypeError, NameError, ...)
-        is raised at once.
+        How often to ask again when the instrument raises an error, or gives no finite number in a
+        channel, and the pause before, in seconds. Channels that stay without a number are stored as
+        missing values, and noted. A mistake in the driver's own code (TypeError, NameError, ...) is
+        raised at once.
     timeout_s
         How long to wait for an answer, in seconds; None waits for ever.
     until
         Stop early, once the 95 % interval of the total capacity is narrower than this.
+    nan_policy
+        As for `estimate`, which `until` needs.
     other_instrument
         True goes on with a store that another instrument began, which is otherwise refused.
     progress
@@ -107,34 +112,34 @@ def acquire(
     ...     acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
     Recording: 64 samples, 2 inputs, 2 readouts
     """
-    if timeout_s is not None:
-        require_positive("timeout_s", timeout_s)
-    if until is not None:
-        require_positive("until", until)
-    retries = require_whole_number("retries", retries, 0)
-    wait_s = require_number("wait_s", wait_s, 0.0)
-    path = Path(path)
-    with acquisition_lock(path.resolve()), Store(path, plan) as store, _stop_event() as stop:
-        is_instrument = _is_instrument(instrument)
-        if store.complete and not store.crashed and not is_instrument:
-            return store.recording()  # without disturbing any device
-        device = instrument if is_instrument else _make(instrument, store.plan)
-        retrying = RetryingInstrument(
-            instrument=device,
-            store=store,
-            stop=stop,
-            retries=retries,
-            wait_s=wait_s,
-            timeout_s=timeout_s,
+    if plan.sweep:
+        raise ParameterError(
+            f"the plan has a sweep of {len(plan.settings)} settings; `lab.acquire_sweep` measures "
+            "them, each into a store of its own, and `plan.at(...)` is the plan for one of them."
         )
-        with _in_use(retrying, other_instrument):
-            reason = _measure_all(retrying, until, progress)
+    options = AcquisitionOptions(
+        retries=retries,
+        wait_s=wait_s,
+        timeout_s=timeout_s,
+        until=until,
+        nan_policy=nan_policy,
+        other_instrument=other_instrument,
+        progress=progress,
+    )
+    path = Path(path)
+    with acquisition_lock(path.resolve()), Store(path, plan) as store, stop_event() as stop:
+        if store.complete and not store.crashed and not is_instrument(instrument):
+            return store.recording()  # without disturbing any device
+        device = instrument if is_instrument(instrument) else make_instrument(instrument, plan)
+        retrying = options.instrument_for(store, device, stop)
+        reason = measure_into_store(retrying, options)
         recording = store.recording()
     if reason is None:
         return recording
     return replace(recording, metadata=recording.metadata | {"stopped": reason})
 
 
+@checks_arguments
 def extend(path: str | Path, n_samples: int) -> Plan:
     """Let a store plan more samples, and return the longer plan, for `acquire`.
 
@@ -167,7 +172,71 @@ def extend(path: str | Path, n_samples: int) -> Plan:
 # Measuring.
 
 
-def _measure_all(instrument: RetryingInstrument, until: float | None, progress: bool) -> str | None:
+@dataclass(frozen=True)
+class AcquisitionOptions:
+    """How an acquisition treats failures, when it stops, and what it shows; see `acquire`."""
+
+    retries: int
+    wait_s: float
+    timeout_s: float | None
+    until: float | None
+    nan_policy: str
+    other_instrument: bool
+    progress: bool
+    title: str = "Acquiring"
+
+    def __post_init__(self) -> None:
+        if self.timeout_s is not None:
+            require_positive("timeout_s", self.timeout_s)
+        if self.until is not None:
+            require_positive("until", self.until)
+        require_whole_number("retries", self.retries, 0)
+        require_number("wait_s", self.wait_s, 0.0)
+        require_one_of("nan_policy", self.nan_policy, NAN_POLICIES)
+
+    def instrument_for(self, store: Store, device: Any, stop: Event) -> RetryingInstrument:
+        """Return a device as it is asked for the measurements of a store."""
+        return RetryingInstrument(
+            instrument=device,
+            store=store,
+            stop=stop,
+            retries=self.retries,
+            wait_s=self.wait_s,
+            timeout_s=self.timeout_s,
+        )
+
+
+def measure_into_store(
+    instrument: RetryingInstrument, options: AcquisitionOptions, *, stays_open: bool = False
+) -> str | None:
+    """Measure and store all that remains; return why it ended before that, or None.
+
+    The instrument is made safe and closed however this ends, unless it `stays_open` for more.
+    """
+    store = instrument.store
+    has_begun = False
+    try:
+        _refuse_other_instrument(instrument, options.other_instrument)
+        instrument.refuse_impossible_plan()
+        if store.crashed:
+            instrument.call("safe")
+            instrument.call("recover")
+        if options.until is not None and not store.complete and _is_narrow_enough(store, options):
+            return _narrow_enough(options)  # an earlier acquisition ended for this reason
+        store.note(BEGUN, instrument=instrument.name)
+        has_begun = True
+        instrument.set_device()
+        return _measure_all(instrument, options)
+    finally:
+        instrument.end_thread()
+        if not stays_open:
+            instrument.close()
+        if has_begun:
+            with suppress(DataError):  # the disk is full: the first error is the one to show
+                store.note(ENDED)
+
+
+def _measure_all(instrument: RetryingInstrument, options: AcquisitionOptions) -> str | None:
     """Measure and store all that remains; return why it ended before that, or None."""
     from tqdm.auto import tqdm
 
@@ -177,9 +246,13 @@ def _measure_all(instrument: RetryingInstrument, until: float | None, progress: 
     if not store.knows_n_readouts and instrument.batch == 1 and n_planned > 1:
         _measure_first_rows(instrument)
     n_at_estimate = len(store)
-    disable = None if progress else True  # None: shown on a terminal only
+    disable = None if options.progress else True  # None: shown on a terminal only
     with tqdm(
-        total=n_planned, initial=len(store), desc="Acquiring", unit="measurement", disable=disable
+        total=n_planned,
+        initial=len(store),
+        desc=options.title,
+        unit="measurement",
+        disable=disable,
     ) as bar:
         for batch in _batches(store.remaining(), instrument.batch):
             if instrument.stop.is_set():
@@ -189,10 +262,10 @@ def _measure_all(instrument: RetryingInstrument, until: float | None, progress: 
                 bar.set_postfix_str(f"asked again {instrument.n_failures} times", refresh=False)
             bar.update(len(batch))
             is_due = len(store) >= n_at_estimate + n_planned // N_ESTIMATES
-            if until is not None and is_due and not store.complete:
+            if options.until is not None and is_due and not store.complete:
                 n_at_estimate = len(store)
-                if _is_narrow_enough(store, until):
-                    return f"the 95 % interval of the total was narrower than {until:g}"
+                if _is_narrow_enough(store, options):
+                    return _narrow_enough(options)
     return None
 
 
@@ -227,23 +300,21 @@ def _measure_first_rows(instrument: RetryingInstrument) -> None:
     )
 
 
-def _is_narrow_enough(store: Store, until: float) -> bool:
+def _is_narrow_enough(store: Store, options: AcquisitionOptions) -> bool:
     """Return whether the 95 % interval of the total is narrower than wanted, and reliable."""
-    result = estimate_now(store.recording(), store.plan).result
-    return result is not None and not result.unreliable and interval_width(result) < until
+    assert options.until is not None
+    result = estimate_now(store.recording(), store.plan, options.nan_policy).result
+    return result is not None and not result.unreliable and interval_width(result) < options.until
+
+
+def _narrow_enough(options: AcquisitionOptions) -> str:
+    return f"the 95 % interval of the total was narrower than {options.until:g}"
 
 
 # The instrument.
 
 
-def _is_instrument(instrument: Any) -> bool:
-    """Return whether this is an instrument, rather than what makes one."""
-    if isinstance(instrument, type):
-        return False
-    return bool(getattr(instrument, "measure", None) or getattr(instrument, "measure_many", None))
-
-
-def _make(maker: Any, plan: Plan) -> Any:
+def make_instrument(maker: Any, plan: Plan) -> Any:
     """Call what makes an instrument; it gets the plan if it has a parameter of that name."""
     options = {"plan": plan} if "plan" in parameter_names(maker) else {}
     try:
@@ -262,27 +333,6 @@ def _make(maker: Any, plan: Plan) -> Any:
         ) from problem
 
 
-@contextmanager
-def _in_use(instrument: RetryingInstrument, other_instrument: bool) -> Iterator[None]:
-    """Note in the store that an acquisition begins; make the instrument safe however it ends."""
-    store = instrument.store
-    has_begun = False
-    try:
-        _refuse_other_instrument(instrument, other_instrument)
-        instrument.refuse_impossible_plan()
-        if store.crashed:
-            instrument.call("safe")
-            instrument.call("recover")
-        store.note(BEGUN, instrument=instrument.name)
-        has_begun = True
-        yield
-    finally:
-        instrument.close()
-        if has_begun:
-            with suppress(DataError):  # the disk is full: the first error is the one to show
-                store.note(ENDED)
-
-
 def _refuse_other_instrument(instrument: RetryingInstrument, other_instrument: bool) -> None:
     """Refuse to go on with another instrument than before, unless that is meant."""
     store = instrument.store
@@ -299,7 +349,7 @@ def _refuse_other_instrument(instrument: RetryingInstrument, other_instrument: b
 
 
 @contextmanager
-def _stop_event() -> Iterator[Event]:
+def stop_event() -> Iterator[Event]:
     """Give an event that is set by Ctrl-C, by a request to end, or when the terminal is gone.
 
     If one of these comes a second time, it interrupts at once.

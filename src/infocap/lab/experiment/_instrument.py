@@ -5,12 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..._formatting import one_line
-from ..._validation import Checked, Count, Finite, NotNegative
+from ..._validation import (
+    Checked,
+    Count,
+    Finite,
+    NotNegative,
+    checks_arguments,
+    require_numbers,
+    shown,
+)
 from ...errors import ParameterError
 from ...photonics import FibreSystem
 from ...systems import EchoState, measure
@@ -96,6 +105,8 @@ class SimulatedBench(Checked):
         Rows that are taken at once; above 1, as a generator with a memory does.
     seed
         The seed of the failures.
+    make_system
+        Makes the system for the settings of a sweep, which come as keyword arguments.
 
     Examples
     --------
@@ -111,14 +122,31 @@ class SimulatedBench(Checked):
     drift: Finite = 0.0
     batch: Count = 1
     seed: int = 0
+    make_system: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.system is None:
+        if self.system is None and self.make_system is None:
             self.system = FibreSystem()
         self._random = np.random.default_rng(self.seed)
         self._count = 0
 
+    def set(self, **setting: Any) -> None:
+        """Take the system of a setting of a sweep.
+
+        Parameters
+        ----------
+        **setting
+            What `make_system` gets.
+        """
+        if self.make_system is None:
+            raise ParameterError(
+                "this bench has one system for all settings; give it one for each: "
+                "SimulatedBench(make_system=...)."
+            )
+        self.system = self.make_system(**setting)
+
+    @checks_arguments
     def measure(self, u: Floats, seed: Any = None) -> Floats:
         """Return the readouts at one vector of inputs, or at every step of a sequence of them.
 
@@ -134,10 +162,11 @@ class SimulatedBench(Checked):
             raise OSError("the simulated instrument did not answer")
         self._count += 1
         gain = 1 + self.drift * self._count / MEASUREMENTS_PER_DRIFT
-        u = np.asarray(u, dtype=float)
+        u = require_numbers("u", u)
         readouts = gain * np.asarray(measure(self.system, np.atleast_2d(u), seed))
         return readouts if u.ndim == 2 else readouts[0]
 
+    @checks_arguments
     def measure_many(self, u: Floats, seed: Sequence[Any]) -> list[Floats]:
         """Return the readouts at several vectors of inputs, or of several sequences.
 
@@ -148,6 +177,10 @@ class SimulatedBench(Checked):
         seed
             Of the simulated noise, one for each row.
         """
+        if np.ndim(u) < 2 or len(u) != len(seed):
+            raise ParameterError(
+                f"`u={shown(u)}` and {len(seed)} seeds; give as many rows of inputs as seeds."
+            )
         return [self.measure(row, row_seed) for row, row_seed in zip(u, seed, strict=True)]
 
 
@@ -178,12 +211,14 @@ def simulated_bench(plan: Plan) -> SimulatedBench:
         raise ParameterError(
             f"the simulated bench takes inputs from -1 to 1, not from {low:g} to {high:g}."
         )
-    make_system = EchoState if plan.runs else FibreSystem
+    kind = EchoState if plan.runs else FibreSystem
+    make_system = partial(kind, n_inputs=plan.n_inputs, **of_system)
     try:
-        system = make_system(n_inputs=plan.n_inputs, **of_system)
+        systems = [make_system(**setting) for setting in plan.settings or [plan.setting or {}]]
     except TypeError as problem:
-        raise ParameterError(f"metadata.bench of the plan: {problem}.") from None
-    return SimulatedBench(system, **of_bench)
+        place = "sweep or metadata.bench" if plan.sweep else "metadata.bench"
+        raise ParameterError(f"{place} of the plan: {problem}.") from None
+    return SimulatedBench(systems[0], make_system=make_system, **of_bench)
 
 
 def error_in_one_line(problem: BaseException) -> str:

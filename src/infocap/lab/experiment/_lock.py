@@ -21,6 +21,7 @@ def acquisition_lock(store: Path) -> Iterator[None]:
     """
     if not store.parent.exists():
         raise DataError(f"the folder {store.parent} does not exist; make it first.")
+    refuse_second_name(store)
     try:
         connection = sqlite3.connect(
             _lock_file(store), timeout=LOCK_TIMEOUT_S, isolation_level=None
@@ -34,6 +35,15 @@ def acquisition_lock(store: Path) -> Iterator[None]:
         except sqlite3.OperationalError as problem:
             raise _no_lock(store, problem) from None
         yield
+
+
+def refuse_second_name(store: Path) -> None:
+    """Refuse a store with two names (hard links): each name would have a lock of its own."""
+    if store.exists() and store.stat().st_nlink > 1:
+        raise DataError(
+            f"{store} has another name, too (a hard link), under which it could be written at the "
+            "same time; delete one of the two names, or copy the file."
+        )
 
 
 def is_locked(store: Path) -> bool:

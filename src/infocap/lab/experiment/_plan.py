@@ -2,16 +2,26 @@
 
 import hashlib
 import json
+import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from ..._formatting import counted, html_for_notebook
-from ..._validation import require_boolean, require_number, require_one_of, require_whole_number
+from ..._kinds import is_sequence
+from ..._validation import (
+    checks_arguments,
+    require_boolean,
+    require_number,
+    require_one_of,
+    require_whole_number,
+    shown,
+)
 from ...basis import Family, ProductBasis, delayed_basis, describe, product_basis
 from ...designs import (
     DESIGNS,
@@ -28,7 +38,8 @@ from ...designs import (
 )
 from ...errors import ParameterError, warn
 from ...recording import to_json
-from ...typing import Floats
+from ...typing import Floats, Limits
+from ...workflow import grid_of, point_in_words, points_of
 from ._measurement import Kind
 from ._plan_file import read_toml, refuse_incomplete, write_csv, write_toml
 from ._schedule import Schedule, make_schedule
@@ -124,6 +135,12 @@ class Plan:
         How many channels a measurement has; without it the first two rows that agree decide.
     input_unit, readout_unit, channel
         What the numbers are, and the names of the readouts.
+    sweep
+        The values of settings of the device, ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
+        All that the plan says is then measured at each of their combinations, by `acquire_sweep`.
+    setting
+        What the device is set to: one of these combinations, as `at` sets it. The instrument gets
+        it by its method ``set(**setting)``.
     title, metadata
         For people: device, operator, settings; any plain data.
 
@@ -144,7 +161,7 @@ class Plan:
     max_degree: int = 8
     n_samples: int = 1024
     seed: int = 1
-    domain: tuple[float, float] | None = None
+    domain: Limits | None = None
     index_set: str = "total"
     max_interactions: int | None = None
     design: str = "sobol"
@@ -168,6 +185,8 @@ class Plan:
     readout_unit: str = ""
     channel: Sequence[str] = ()
     n_readouts: int | None = None
+    sweep: dict[str, Any] | None = None
+    setting: dict[str, Any] | None = None
     title: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -270,14 +289,48 @@ class Plan:
             runs = f"{self.runs} runs of {self.steps} steps, washout {self.washout}"
             how = f"with delays up to {', '.join(delays)}, {runs}"
         title = f"{self.title}; " if self.title else ""
+        if self.setting:
+            title += f"{point_in_words(self.setting)}; "
         fingerprint = self.fingerprint[:12]
         return f"{title}{functions} {how}, seed {self.seed}, fingerprint {fingerprint}"
 
     def _repr_html_(self) -> str | None:
         return html_for_notebook(self)
 
+    # Sweeps.
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """Every setting of a sweep, in the order of acquisition: the last entry varies fastest."""
+        return points_of(self.sweep) if self.sweep else []
+
+    def at(self, **setting: Any) -> Self:
+        """Return the plan for one setting of a sweep.
+
+        Parameters
+        ----------
+        **setting
+            The value of every entry of `sweep`.
+
+        Examples
+        --------
+        >>> plan = Plan(n_inputs=2, n_samples=64, sweep={"power_dbm": [1.0, 4.5]})
+        >>> plan.at(power_dbm=4.5).setting
+        {'power_dbm': 4.5}
+        """
+        points = self.settings
+        if setting not in points:
+            grid = self.sweep or {}
+            known = "; ".join(f"{name} in {list(values)}" for name, values in grid.items())
+            raise ParameterError(
+                f"the plan has no setting {point_in_words(setting) or 'without values'}; "
+                f"it has {known or 'no sweep'}."
+            )
+        return replace(self, sweep=None, setting=points[points.index(setting)])
+
     # Longer plans.
 
+    @checks_arguments
     def extended(self, n_samples: int) -> Self:
         """Return the same plan with more samples.
 
@@ -312,6 +365,7 @@ class Plan:
         extends = n_first if n_first < n_samples else 0
         return replace(self, n_samples=n_samples, blocks=blocks, runs=runs, extends=extends)
 
+    @checks_arguments
     def is_extension_of(self, other: "Plan") -> bool:
         """Return whether this plan is the other plan with more samples.
 
@@ -365,6 +419,7 @@ class Plan:
         return json.loads(json.dumps(entries))
 
     @classmethod
+    @checks_arguments
     def from_dict(cls, entries: Mapping[str, Any]) -> Self:
         """Return the plan that `to_dict` described; an unknown entry is an error.
 
@@ -383,6 +438,7 @@ class Plan:
         except (TypeError, AttributeError) as problem:
             raise ParameterError(f"an entry of the plan is of the wrong type: {problem}.") from None
 
+    @checks_arguments
     def save(self, path: str | Path) -> Path:
         """Write the plan as TOML, with a comment on each entry, and return the path.
 
@@ -404,6 +460,7 @@ class Plan:
         return path
 
     @classmethod
+    @checks_arguments
     def load(cls, path: str | Path) -> Self:
         """Read a TOML file.
 
@@ -437,6 +494,7 @@ class Plan:
             )
         return plan
 
+    @checks_arguments
     def write_inputs(self, path: str | Path) -> Path:
         """Write the schedule as a table for other programs, and return the path.
 
@@ -464,6 +522,8 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
         )
     if not isinstance(plan.metadata, dict):
         raise ParameterError(f"`metadata={plan.metadata!r}` must be a table of names and values.")
+    if np.ndim(plan.n_inputs):
+        raise ParameterError(f"`n_inputs={shown(plan.n_inputs)}` must be a whole number.")
     entries: dict[str, Any] = {
         "family": _plain_family(plan.family),
         "metadata": json.loads(to_json("metadata", plan.metadata)),
@@ -478,6 +538,8 @@ def _plain_entries(plan: Plan) -> dict[str, Any]:
     for name in ("domain", "noise_input"):
         entries[name] = _numbers(name, getattr(plan, name))
     entries["reference_inputs"] = _points(plan.reference_inputs)
+    entries["sweep"] = _plain_sweep(plan.sweep)
+    entries["setting"] = _plain_setting(plan)
     if plan.reference_every is not None:
         entries["reference_every"] = require_whole_number(
             "reference_every", plan.reference_every, 0
@@ -507,7 +569,7 @@ def _numbers(name: str, values: Any) -> tuple[float, ...] | None:
     """Return a list of finite numbers, or None."""
     if values is None:
         return None
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+    if not is_sequence(values):
         raise ParameterError(f"`{name}={values!r}` must be a list of numbers.")
     return tuple(require_number(name, value) for value in values)
 
@@ -518,11 +580,59 @@ def _points(points: Any) -> tuple[tuple[float, ...], ...] | None:
         return None
     if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
         raise ParameterError(
-            f"`reference_inputs={points!r}` must be a list of inputs, such as [[0.2, 0.7], "
+            f"`reference_inputs={shown(points)}` must be a list of inputs, such as [[0.2, 0.7], "
             "[0.5, 0.1]]."
         )
     checked = [_numbers("reference_inputs", point) for point in points]
     return tuple(point for point in checked if point is not None) or None
+
+
+def _plain_sweep(sweep: Any) -> dict[str, tuple[Any, ...]] | None:
+    """Return the values of settings as plain numbers and texts, or None."""
+    if sweep is None or sweep == {}:
+        return None
+    try:
+        grid = grid_of(sweep)
+    except ParameterError as problem:
+        raise ParameterError(f"sweep of the plan: {problem}") from None
+    for name, values in grid.items():
+        _check_setting_name(name)
+        for value in values:
+            _check_setting_value(name, value)
+    return grid
+
+
+def _plain_setting(plan: Plan) -> dict[str, Any] | None:
+    """Return what the device is set to, or None."""
+    if not plan.setting:
+        return None
+    if plan.sweep:
+        raise ParameterError(
+            "the plan has a `sweep` and a `setting`, which is one point of a sweep; give one."
+        )
+    if not isinstance(plan.setting, Mapping):
+        raise ParameterError(f"`setting={plan.setting!r}` must be a table of names and values.")
+    for name, value in plan.setting.items():
+        _check_setting_name(name)
+        _check_setting_value(name, value)
+    return dict(plan.setting)
+
+
+def _check_setting_name(name: Any) -> None:
+    """Refuse a name that cannot be a parameter of the driver's method `set`."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ParameterError(
+            f"the setting {name!r} cannot be a parameter of set(); name it like power_dbm."
+        )
+
+
+def _check_setting_value(name: str, value: Any) -> None:
+    if isinstance(value, bool | str):
+        return
+    if not isinstance(value, int | float) or not isfinite(value):
+        raise ParameterError(
+            f"the setting {name} has the value {value!r}; give finite numbers or texts."
+        )
 
 
 def _check_readouts(plan: Plan) -> None:
@@ -541,7 +651,7 @@ def _sequence_entries(plan: Plan) -> dict[str, Any]:
     delays = plan.max_delay
     if not isinstance(delays, dict) or not all(str(degree).isdecimal() for degree in delays):
         raise ParameterError(
-            f"`max_delay={delays!r}` must be a table of degrees and delays: {{1: 100, 2: 4}}."
+            f"`max_delay={shown(delays)}` must be a table of degrees and delays: {{1: 100, 2: 4}}."
         )
     for name in NOT_FOR_SEQUENCES:
         value = getattr(plan, name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._files import write_whole
+from ..._files import readable_path, write_whole
 from ..._validation import require_one_of
 from ...errors import DataError, ParameterError
 from ...recording import PLAN_COMMENT, input_columns
@@ -26,6 +26,9 @@ MAX_PLAN_BYTES = 10_000_000
 REQUIRED_ENTRIES = ("n_inputs", "max_degree", "n_samples", "seed")
 # The last entry before the metadata in the files that `Plan.save` writes.
 LAST_ENTRY = "title"
+# The line of the template in whose place the sweep comes, and what comes there without one.
+SWEEP_LINE = "$sweep"
+SWEEP_EXAMPLE = ("[sweep]", "power_dbm = [1.0, 4.5]", "length_m = [5, 40]")
 
 
 def write_toml(path: Path, plan: Plan) -> None:
@@ -33,6 +36,7 @@ def write_toml(path: Path, plan: Plan) -> None:
     require_one_of("path suffix", path.suffix, (".toml",))
     entries = plan.to_dict()
     metadata = entries.pop("metadata")
+    sweep = entries.pop("sweep")
     entries["fingerprint"] = plan.fingerprint
     entries["design_fingerprint"] = plan.design_fingerprint
 
@@ -42,7 +46,9 @@ def write_toml(path: Path, plan: Plan) -> None:
     template = Path(__file__).with_name("plan.toml").read_text(encoding="utf-8")
     lines = []
     for line in template.splitlines():
-        if not line.startswith(absent):
+        if line == SWEEP_LINE:
+            lines += _sweep_lines(sweep)
+        elif not line.startswith(absent):
             lines.append(Template(line).substitute(values))
     for name, value in metadata.items():
         lines.append(f"{_toml(name)} = {_toml(value)}")
@@ -50,8 +56,17 @@ def write_toml(path: Path, plan: Plan) -> None:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _sweep_lines(sweep: Mapping[str, Any] | None) -> list[str]:
+    """Return the table of a sweep; where there is none, an example of one as a comment."""
+    if not sweep:
+        return [f"# {line}".rstrip() for line in SWEEP_EXAMPLE]
+    return ["[sweep]", *(f"{name} = {_toml(values)}" for name, values in sweep.items())]
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the entries of a plan's file, among them the fingerprint if there is one."""
+    if path.exists() and not path.is_file():
+        readable_path(path)  # a folder, a pipe or a device is refused
     try:
         n_bytes = path.stat().st_size
         if n_bytes > MAX_PLAN_BYTES:
@@ -59,6 +74,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
+    except RecursionError:
+        raise DataError(f"{path} is not a plan: its entries are nested too deeply.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DataError(f"{path} is not a plan in TOML: {problem}.") from None
 

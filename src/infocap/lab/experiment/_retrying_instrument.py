@@ -1,5 +1,6 @@
 """An instrument that is asked again when it fails."""
 
+import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,18 +10,33 @@ from typing import Any
 
 import numpy as np
 
+from ..._formatting import counted
 from ..._validation import require_whole_number
-from ...errors import DataError, ParameterError, warn
+from ...errors import DataError, InfocapError, ParameterError, warn
 from ...systems import parameter_names
+from ...workflow import point_in_words
 from ._instrument import DRIVER_MISTAKES, error_in_one_line
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._store import Store
-from ._store_row import FAILURE
+from ._store_row import FAILURE, INCOMPLETE
 
+# How many channels a message names.
+MAX_CHANNELS_NAMED = 8
 # Rows that `measure_many` gets at once where the instrument does not say: few enough that a crash
 # costs seconds.
 DEFAULT_BATCH = 64
+
+
+class IncompleteReadingError(Exception):
+    """An answer in which some channels have no finite number."""
+
+    def __init__(self, reading: list[Measurement], channels: Sequence[int]) -> None:
+        names = ", ".join(str(channel) for channel in channels[:MAX_CHANNELS_NAMED])
+        more = ", ..." if len(channels) > MAX_CHANNELS_NAMED else ""
+        super().__init__(f"no finite number in channel {names}{more}")
+        self.reading = reading
+        self.channels = channels
 
 
 @dataclass(eq=False)
@@ -72,10 +88,14 @@ class RetryingInstrument:
         # from ending while a call hangs.
         self._thread = None if self.timeout_s is None else ThreadPool(1)
         self._pending_answer: AsyncResult | None = None
+        # Channels that stayed without a number, however often they were asked for.
+        self._dead_channels: set[int] = set()
 
     def refuse_impossible_plan(self) -> None:
         """Refuse an instrument that cannot do what the plan asks for."""
         plan = self.store.plan
+        if plan.setting:
+            self._refuse_without_set(plan.setting)
         if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
             raise ParameterError(
                 f"`dark_every={plan.dark_every}` needs a method dark() of the instrument "
@@ -88,10 +108,77 @@ class RetryingInstrument:
                 "before it reads."
             )
 
+    def _refuse_without_set(self, setting: Mapping[str, Any]) -> None:
+        """Refuse an instrument that cannot be set to a point of a sweep."""
+        names = ", ".join(setting)
+        method = getattr(self.instrument, "set", None)
+        if not callable(method):
+            raise ParameterError(
+                f"the settings {names} need a method set({names}) of the instrument "
+                f"{self.name!r}, which sets the device to them; write it."
+            )
+        try:
+            inspect.signature(method).bind(**setting)
+        except TypeError as problem:
+            raise ParameterError(
+                f"set() of the instrument {self.name!r} does not take the settings {names} of the "
+                f"plan ({problem}); give it parameters of these names."
+            ) from None
+        except ValueError:  # a method without a signature, of an extension module
+            return
+
+    def set_device(self) -> None:
+        """Set the device to the point of a sweep that the plan is for; ask again if it fails.
+
+        Raises
+        ------
+        DataError
+            If it failed as often as allowed.
+        """
+        if not self.store.plan.setting:
+            return
+        n_failures = 0
+        while True:
+            try:
+                if n_failures:
+                    self.call("recover")
+                self._set()
+            except (InfocapError, *DRIVER_MISTAKES):
+                raise
+            except Exception as problem:  # a driver may raise anything
+                n_failures += 1
+                self._give_up_or_wait(n_failures, f"set({self._setting_in_words})", problem)
+            else:
+                return
+
+    def _set(self) -> None:
+        setting = self.store.plan.setting
+        if setting:
+            self.instrument.set(**setting)
+
+    @property
+    def _setting_in_words(self) -> str:
+        return point_in_words(self.store.plan.setting or {})
+
+    def _give_up_or_wait(self, n_failures: int, place: str, problem: Exception) -> None:
+        """Note a failure; wait before the next attempt, or raise an error after the last."""
+        self.n_failures += 1
+        is_incomplete = isinstance(problem, IncompleteReadingError)
+        reason = str(problem) if is_incomplete else error_in_one_line(problem)
+        self.store.note(FAILURE, at=place, reason=reason)
+        if n_failures > self.retries or self.stop.wait(self.wait_s):
+            raise DataError(
+                f"the instrument failed {counted(n_failures, 'time')} at {place} ({reason}); "
+                "everything before is safe. Set it right, then run the same command again: it goes "
+                "on from there."
+            ) from problem
+
     def measure(self, measurements: Sequence[Measurement]) -> list[Measurement]:
         """Return measurements with readouts: means of as many readings as the plan says.
 
-        Extra values are those of the last reading.
+        Extra values are those of the last reading. Where channels have no finite number, the
+        reading is asked for again; channels that stay without one are stored so, and the store
+        notes it.
 
         Raises
         ------
@@ -108,7 +195,17 @@ class RetryingInstrument:
             try:
                 if n_failures:
                     self.call("recover")
+                    self._set()  # which recovering may have undone
                 reading = self._reading(measurements, readings)
+            except IncompleteReadingError as problem:
+                n_failures += 1
+                may_improve = not self._dead_channels.issuperset(problem.channels)
+                if may_improve and n_failures <= self.retries:
+                    self._give_up_or_wait(n_failures, place, problem)
+                    continue
+                self._note_incomplete(place, problem)
+                readings.append(problem.reading)
+                n_failures = 0
             except DRIVER_MISTAKES as problem:
                 problem.add_note(
                     f"This is a mistake in the instrument's driver, met at {place}; "
@@ -123,22 +220,20 @@ class RetryingInstrument:
                 ) from problem
             except Exception as problem:  # a driver may raise anything
                 n_failures += 1
-                self.n_failures += 1
                 if len(readings) == 1:
                     # The two readings differ in length, and either may be too short: begin again.
                     readings = []
-                self.store.note(FAILURE, at=place, reason=error_in_one_line(problem))
-                if n_failures > self.retries or self.stop.wait(self.wait_s):
-                    raise DataError(
-                        f"the instrument failed {n_failures} times at {place} "
-                        f"({error_in_one_line(problem)}); everything before is safe. Set it "
-                        "right, then run the same command again: it goes on from there."
-                    ) from problem
+                self._give_up_or_wait(n_failures, place, problem)
             else:
                 if readings:  # a first reading alone does not tell whether its length is right
                     n_failures = 0
                 readings.append(reading)
         return _mean(readings)
+
+    def _note_incomplete(self, place: str, problem: IncompleteReadingError) -> None:
+        """Note that channels stayed without a number."""
+        self._dead_channels = set(problem.channels)
+        self.store.note(INCOMPLETE, at=place, channels=list(problem.channels))
 
     def _n_readings(self, measurements: Sequence[Measurement]) -> int:
         """Return how often to ask: once, where the instrument averages by itself."""
@@ -157,9 +252,17 @@ class RetryingInstrument:
         answer = self._within_timeout(partial(self._answer, measurements, len(earlier)))
         n_values = earlier[0][0].n_values if earlier else None
         reading = self.store.checked(answer, n_values)
+        n_channels = reading[0].n_values // self.store.plan.steps
+        is_missing = np.zeros(n_channels, dtype=bool)
         for measurement in reading:
-            if not np.isfinite(np.asarray(measurement.readouts)).any():
+            is_finite = np.isfinite(np.asarray(measurement.readouts)).reshape(-1, n_channels)
+            if not is_finite.any():
                 raise DataError("it gave no finite number")
+            is_missing |= ~is_finite.all(axis=0)
+        if is_missing.any():
+            channels = np.flatnonzero(is_missing) + 1
+            raise IncompleteReadingError(reading, channels.tolist())
+        self._dead_channels = set()
         return reading
 
     def _answer(self, measurements: Sequence[Measurement], n_earlier: int) -> list[Measurement]:
@@ -214,24 +317,35 @@ class RetryingInstrument:
             raise answer
         return answer
 
-    def close(self) -> None:
-        """Make the instrument safe and close it; a failure is a warning, for all is stored."""
+    def end_thread(self) -> None:
+        """Let the thread of calls end, once the call under way has returned."""
         if self._thread is not None:
             self._thread.close()
-        for name in ("safe", "close"):
-            try:
-                self.call(name)
-            except (Exception, SystemExit) as problem:
-                warn(
-                    f"`{name}()` of the instrument failed ({error_in_one_line(problem)}); "
-                    "see by hand what is still switched on."
-                )
+
+    def close(self) -> None:
+        """Make the instrument safe and close it; a failure is a warning, for all is stored."""
+        close_device(self.instrument)
 
     def call(self, name: str) -> None:
         """Call a method of the instrument, if it has one of this name."""
         method = getattr(self.instrument, name, None)
         if callable(method):
             method()
+
+
+def close_device(device: Any) -> None:
+    """Make a device safe and close it, by the methods that it has; warn where they fail."""
+    for name in ("safe", "close"):
+        method = getattr(device, name, None)
+        if not callable(method):
+            continue
+        try:
+            method()
+        except (Exception, SystemExit) as problem:
+            warn(
+                f"`{name}()` of the instrument failed ({error_in_one_line(problem)}); "
+                "see by hand what is still switched on."
+            )
 
 
 def _catching_exit(ask: Callable[[], Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._validation import checks_arguments
 from ...typing import Floats, Integers
 from ._measurement import KIND_OF_CODE, Kind, Measurement
 
@@ -65,6 +66,7 @@ class Schedule:
             n_seen[code] += 1
         return keys
 
+    @checks_arguments
     def count(self, kind: Kind) -> int:
         """Return how many measurements of a kind there are.
 

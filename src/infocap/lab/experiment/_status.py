@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._files import as_data_error
 from ..._formatting import duration
-from ..._validation import require_positive
+from ..._validation import checks_arguments, require_one_of, require_positive
 from ...errors import Check, DataError, DataWarning, InfocapError
 from ...recording import Recording
 from ...result import CapacityResult
@@ -37,8 +37,8 @@ LATE_S = 30.0
 MIN_PAUSE_S = 1e-3
 # The slowest rate that is believed, in measurements per second.
 MIN_RATE_HZ = 1e-9
-# The width of the 95 % interval of the total at which to stop, where no other is given.
-DEFAULT_UNTIL = 0.5
+# What to do with rows in which values are missing, as for `estimate`.
+NAN_POLICIES = ("raise", "omit")
 # Seconds between two looks at a run in progress: a look reads the store and may estimate, which
 # takes less.
 REFRESH_INTERVAL_S = 5.0
@@ -119,20 +119,28 @@ class Status:
         """The width of the 95 % interval of the total; None without a result."""
         return None if self.result is None else interval_width(self.result)
 
-    def refreshed(self, until: float = DEFAULT_UNTIL) -> "Status":
+    @checks_arguments
+    def refreshed(self, until: float | None = None, nan_policy: str = "raise") -> "Status":
         """Return how the run stands by now.
 
         Capacities are estimated again only when there are 5 % more samples, or all of them.
 
         Parameters
         ----------
-        until
+        until, nan_policy
             As for `status`.
         """
-        return _status_of(self.path, until, self.result)
+        return _status_of(self.path, until, nan_policy, self.result)
 
 
-def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
+@checks_arguments
+def status(
+    path: str | Path,
+    *,
+    until: float | None = None,
+    nan_policy: str = "raise",
+    capacities: bool = True,
+) -> Status:
     """Return how the run in a store stands; another process may write it meanwhile.
 
     Parameters
@@ -140,7 +148,12 @@ def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
     path
         The store.
     until
-        The width of the 95 % interval of the total at which to stop.
+        The width of the 95 % interval of the total at which you may stop. Without it there is no
+        such advice.
+    nan_policy
+        As for `estimate`: ``"raise"``, by which missing values leave no capacities, or ``"omit"``.
+    capacities
+        Estimate the capacities so far; without them a look is faster.
 
     Raises
     ------
@@ -158,19 +171,28 @@ def status(path: str | Path, *, until: float = DEFAULT_UNTIL) -> Status:
     >>> now.advice
     'complete: all that was planned is stored.'
     """
-    return _status_of(Path(path), until, None)
+    return _status_of(Path(path), until, nan_policy, None, capacities)
 
 
-def _status_of(path: Path, until: float, earlier_result: CapacityResult | None) -> Status:
+def _status_of(
+    path: Path,
+    until: float | None,
+    nan_policy: str,
+    earlier_result: CapacityResult | None,
+    capacities: bool = True,
+) -> Status:
     """Return how a run stands; an earlier result is kept while there are few more samples."""
-    until = require_positive("until", until)
+    if until is not None:
+        until = require_positive("until", until)
+    require_one_of("nan_policy", nan_policy, NAN_POLICIES)
     contents = read_store(path)
     plan = _plan_of(contents, path)
     counts = _counts(contents, plan)
     n_samples = counts[Kind.SAMPLE].stored * (plan.steps - plan.washout)
     estimated = CurrentEstimate(earlier_result)
-    if _estimate_is_due(n_samples, plan, earlier_result):
-        estimated = estimate_now(recording_of_store(contents, path), plan)
+    if capacities and _estimate_is_due(n_samples, plan, earlier_result):
+        recording = recording_of_store(contents, path)
+        estimated = estimate_now(recording, plan, nan_policy)
     result = estimated.result
     rate_hz = _rate_hz(contents.times)
     age_s = None
@@ -232,11 +254,8 @@ class CurrentEstimate(NamedTuple):
     problem: str = ""
 
 
-def estimate_now(recording: Recording, plan: Plan) -> CurrentEstimate:
-    """Return the capacities of what there is.
-
-    Gaps are left out, and complex readouts are split in two.
-    """
+def estimate_now(recording: Recording, plan: Plan, nan_policy: str) -> CurrentEstimate:
+    """Return the capacities of what there is; complex readouts are split in two."""
     n_samples = len(recording.design_index)
     n_readouts = recording.readouts.shape[1]
     min_samples = min(MIN_STORED_SAMPLES_PER_READOUT * (n_readouts + 1), plan.n_samples)
@@ -256,7 +275,7 @@ def estimate_now(recording: Recording, plan: Plan) -> CurrentEstimate:
             result = estimate(
                 recording,
                 basis=plan.basis,
-                nan_policy="raise" if plan.runs else "omit",
+                nan_policy=nan_policy,
                 complex_as="split" if is_complex else None,
             )
     except InfocapError as reason:
@@ -312,7 +331,7 @@ def _advice(
     n_left: int,
     last_event: str,
     result: CapacityResult | None,
-    until: float,
+    until: float | None,
     age_s: float | None,
     rate_hz: float | None,
 ) -> Advice:
@@ -325,8 +344,10 @@ def _advice(
             "the acquisition was killed or has crashed: look at the device, then run the same "
             "command again.",
         )
-    if result is not None and not result.unreliable and interval_width(result) < until:
-        return Advice("stop", f"stop now: interval below {until:g}.")
+    is_reliable = result is not None and not result.unreliable
+    width = interval_width(result) if result is not None else float("inf")
+    if until is not None and is_reliable and width < until:
+        return Advice("stop", f"you may stop: the interval is {width:.2f} wide.")
     if last_event == ENDED:
         return Advice(
             "look",
@@ -342,8 +363,8 @@ def _advice(
         return Advice("go on", "go on.")
     if result.unreliable:
         return Advice("look", f"the total is unreliable: {result.unreliable}.")
-    width = interval_width(result)
-    return Advice("go on", f"go on: the interval is {width:.2f} wide, {until:g} is wanted.")
+    wanted = "" if until is None else f", {until:g} is wanted"
+    return Advice("go on", f"go on: the interval is {width:.2f} wide{wanted}.")
 
 
 # In words, for the terminal and the page.

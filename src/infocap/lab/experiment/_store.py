@@ -1,6 +1,8 @@
 """The acquisition store: every measurement is on the disk before it counts as measured."""
 
+import json
 import os
+import platform
 import shutil
 import sqlite3
 import time
@@ -14,12 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._files import as_data_error, sync, write_whole
-from ..._validation import require_one_of
+from ..._files import as_data_error, readable_path, sync, write_whole
+from ..._validation import checks_arguments, require_one_of, shown
 from ..._version import __version__
 from ...errors import DataError, ParameterError, warn
-from ...recording import Recording
+from ...recording import Recording, to_json
 from ...typing import ArrayLike, Floats
+from ._lock import refuse_second_name
 from ._measurement import Kind, Measurement
 from ._plan import Plan
 from ._schedule import Schedule, join_schedules
@@ -68,12 +71,16 @@ class Store:
     Recording: 8 samples, 2 inputs, 2 readouts
     """
 
+    @checks_arguments
     def __init__(self, path: str | Path, plan: Plan | None = None) -> None:
         self.path = Path(path)
         self._lock = RLock()
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
+        if self.path.exists() and not self.path.is_file():
+            readable_path(self.path)  # a folder, a pipe or a device is refused
+        refuse_second_name(self.path)
         contents = read_store(self.path) if self.path.exists() else StoreContents()
         if contents.is_empty:
             self._begin(plan)
@@ -103,6 +110,7 @@ class Store:
         self._provenance = {
             "begun": _now(),
             "acquired_with": f"infocap {__version__}",
+            "acquired_on": platform.node(),
             **plan.provenance,
         }
         self._connection = _connect(self.path)
@@ -175,6 +183,7 @@ class Store:
 
     # Storing measurements.
 
+    @checks_arguments
     def record(self, index: int, readouts: ArrayLike, kind: str = "sample") -> None:
         """Store what was measured; return when it is safe from a crash and a loss of power.
 
@@ -199,10 +208,11 @@ class Store:
         measurement = self._planned.get((Kind(kind), int(index)))
         if measurement is None:
             raise ParameterError(
-                f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows."
+                f"`index={shown(index)}` is no {kind} of this plan of {len(self.schedule)} rows."
             )
         self.record_many(self.checked([replace(measurement, readouts=readouts)]))
 
+    @checks_arguments
     def checked(
         self, measurements: Sequence[Measurement], n_values: int | None = None
     ) -> list[Measurement]:
@@ -258,6 +268,7 @@ class Store:
             )
         return values
 
+    @checks_arguments
     def record_many(self, measurements: Sequence[Measurement]) -> None:
         """Store several measurements as one step: after a crash all of them are there, or none.
 
@@ -270,6 +281,8 @@ class Store:
             raise ParameterError(
                 f"the store {self.path} is closed; open it again with Store(path)."
             )
+        if not measurements:
+            return
         last = time.time()
         rows = []
         for position, measurement in enumerate(measurements, start=1 - len(measurements)):
@@ -319,6 +332,7 @@ class Store:
 
     # Events and longer plans.
 
+    @checks_arguments
     def note(self, what: str, **details: Any) -> None:
         """Store that something happened: an acquisition began or ended, a measurement failed.
 
@@ -329,7 +343,7 @@ class Store:
         **details
             Plain data about it.
         """
-        event = {"what": what, **details}
+        event = json.loads(to_json("details", {"what": what, **details}))
         self._write([StoreRow.of_table(EVENT_ROW, event, len(self.events), time.time())])
         self.events.append(event)
 
@@ -347,6 +361,7 @@ class Store:
         ends = [event["what"] for event in self.events if event.get("what") in (BEGUN, ENDED)]
         return ends[-1:] == [BEGUN]
 
+    @checks_arguments
     def extend(self, n_samples: int) -> None:
         """Plan more samples; what was planned or measured stays.
 
@@ -394,6 +409,7 @@ class Store:
             _close(self._connection)
 
     @classmethod
+    @checks_arguments
     def rescue(cls, damaged: str | Path, path: str | Path) -> Self:
         """Make a new store of all that can be read of a damaged store, which stays as it is.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._files import as_data_error
-from ..._formatting import join_names, one_line
+from ..._formatting import counted, join_names, one_line
 from ...errors import Check, DataError
 from ...recording import Measurements, Recording, assemble_recording
 from ._measurement import Kind, Measurement
@@ -24,6 +24,7 @@ from ._store_row import (
     DAMAGE,
     EVENT_ROW,
     FAILURE,
+    INCOMPLETE,
     MIN_ROW_BYTES,
     PLAN_ROW,
     ROW_KINDS,
@@ -131,6 +132,9 @@ class StoreContents:
         failures = [event for event in self.events if event.get("what") == FAILURE]
         if failures:
             checks.append(_failure_note(failures))
+        incomplete = [event for event in self.events if event.get("what") == INCOMPLETE]
+        if incomplete:
+            checks.append(_incomplete_note(incomplete))
         if not self.clock_is_right:
             checks.append(
                 Check(
@@ -166,14 +170,31 @@ def _damaged_name(row_id: int, columns: Sequence[Any]) -> str:
 def _failure_note(failures: list[dict[str, Any]]) -> Check:
     """Return how often the instrument failed, why and where."""
     reasons = Counter(str(event.get("reason")) for event in failures)
-    reasons_in_words = [f"{reason}, {count} times" for reason, count in reasons.most_common()]
+    reasons_in_words = [
+        f"{reason.rstrip('.')}, {counted(count, 'time')}" for reason, count in reasons.most_common()
+    ]
     places = list(dict.fromkeys(str(event.get("at")) for event in failures))
     return Check(
-        f"the instrument failed {len(failures)} times and was asked again "
+        f"the instrument failed {counted(len(failures), 'time')} and was asked again "
         f"({join_names(reasons_in_words, MAX_REASONS)}), at {join_names(places, MAX_PLACES)}.",
         kind="note",
         failures=len(failures),
         reasons=dict(reasons.most_common()),
+    )
+
+
+def _incomplete_note(incomplete: list[dict[str, Any]]) -> Check:
+    """Return which measurements were stored although channels had no number."""
+    places = []
+    for event in incomplete:
+        channels = join_names([str(channel) for channel in event.get("channels", ())], MAX_PLACES)
+        places.append(f"{event.get('at')} (channel {channels})")
+    return Check(
+        f"{counted(len(places), 'measurement')} stayed without a number in some channels, however "
+        f"often the instrument was asked: {join_names(places, MAX_PLACES)}. They are stored as "
+        "missing values; `nan_policy='omit'` leaves such rows out.",
+        kind="note",
+        incomplete=places,
     )
 
 
@@ -202,7 +223,9 @@ def read_store(path: Path) -> StoreContents:
             raise DataError(f"{path} is held by another process ({problem}); try again.") from None
         raise DataError(
             f"{path} is not an acquisition store, or nothing of it can be read "
-            f"({one_line(problem)}); take another copy of it."
+            f"({one_line(problem)}); take another copy of it. If another program wrote this "
+            "database, save its table as .csv, or load it by pandas.read_sql and call "
+            "infocap.estimate(u, x)."
         ) from None
 
 
@@ -331,7 +354,7 @@ def recording_of_store(contents: StoreContents, path: Path) -> Recording:
 
 def _to_recording(contents: StoreContents, path: Path) -> Recording:
     """Return the measurements of a store as a recording with their provenance."""
-    provenance = _provenance_with_times(contents)
+    provenance = _provenance_with_times(contents) | {"file": path.name}
     plan = provenance.get("plan", {})
     measurements = _in_design_order(contents)
     rows = Measurements(

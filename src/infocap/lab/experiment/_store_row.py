@@ -34,6 +34,7 @@ ROW_KINDS = (*Kind, PLAN_ROW, SCHEDULE_ROW, EVENT_ROW)
 BEGUN = "begun"  # an acquisition began
 ENDED = "ended"  # it ended, and its instrument was made safe
 FAILURE = "failure"  # the instrument failed, and was asked again
+INCOMPLETE = "incomplete"  # channels stayed without a number, however often they were asked for
 
 # No row takes fewer bytes of the file: 12 of the index, 8 of the time, 21 of the data of one input
 # and one readout, and the names of columns and kind. It limits how many rows a file can hold.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._validation import shown
 from ...errors import DataError, ParameterError
 from ...recording import Measurements, Recording, assemble_recording, integer_index
 from ...samples import FoldedTrace, TraceSteps, as_columns, fold
@@ -147,11 +148,11 @@ def along_axes(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
     names = [name.strip() for name in axes.split(",")]
     if names.count("samples") != 1 or not set(names) <= set(AXES):
         raise ParameterError(
-            f"`axes={axes!r}` needs samples once, and otherwise channels and averages."
+            f"`axes={shown(axes)}` needs samples once, and otherwise channels and averages."
         )
     if len(names) != len(x.shape):
         raise DataError(
-            f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(names)} axes; "
+            f"x in {path} has shape {x.shape}, and `axes={shown(axes)}` names {len(names)} axes; "
             "name each."
         )
     values = np.asarray(x[:])
@@ -190,7 +191,7 @@ def _refuse_unequal_lengths(path: Path, u: ArrayLike, x: ArrayLike) -> None:
         raise DataError(f"{message}; give one row for each sample.")
     raise DataError(
         f"{message}; the lengths agree with {transposed} transposed: tell what the axes of x are, "
-        f"`axes={axes!r}`."
+        f"`axes={shown(axes)}`."
     )
 
 

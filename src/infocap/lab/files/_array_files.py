@@ -35,6 +35,9 @@ from ...samples import Hdf5Rows
 # The name of the array in a file that holds a single array without a name.
 SINGLE_ARRAY = "array"
 
+# The first bytes of NetCDF of versions 1 and 2, which SciPy reads.
+CLASSIC_NETCDF = (b"CDF\x01", b"CDF\x02")
+
 # MATLAB's names of its types of numbers, which are NumPy's, too.
 MATLAB_NUMBERS = (
     "double", "single", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -109,6 +112,40 @@ def _describe_npy(path: Path, name: str, n_bytes: int, opened: Callable[[], Any]
             return np.lib.format.read_array(file, allow_pickle=False)
 
     return StoredArray(shape, dtype, load)
+
+
+# NetCDF
+
+
+def open_netcdf(path: Path) -> AbstractContextManager[ArrayFile]:
+    """Open a NetCDF file, which is HDF5, or one of the classic format."""
+    with readable_path(path).open("rb") as file:
+        start = file.read(len(CLASSIC_NETCDF[0]))
+    if start in CLASSIC_NETCDF:
+        return open_classic_netcdf(path)
+    return open_hdf5(path, row_source=Hdf5Rows)
+
+
+@contextmanager
+def open_classic_netcdf(path: Path) -> Iterator[ArrayFile]:
+    """Read the variables of a NetCDF file of the classic format, versions 1 and 2."""
+    from scipy.io import netcdf_file
+
+    arrays: dict[str, StoredArray] = {}
+    with as_data_error(path, "NetCDF"), netcdf_file(path, mmap=False, maskandscale=True) as file:
+        for name, variable in file.variables.items():
+            if variable.data.dtype.kind not in NUMBER_KINDS:
+                continue
+            values = np.ma.filled(np.ma.asarray(variable[...]).astype(float), np.nan)
+            units = getattr(variable, "units", b"")
+            arrays[name] = StoredArray(
+                values.shape,
+                values.dtype,
+                partial(np.asarray, values),
+                attributes={"units": units.decode(errors="replace")} if units else {},
+                dimensions=tuple(variable.dimensions),
+            )
+    yield ArrayFile(path, "NetCDF", arrays)
 
 
 # MATLAB
@@ -319,7 +356,7 @@ def _refuse_pickle_codec(file: Path) -> None:
 ArrayFormat = Callable[[Path], AbstractContextManager[ArrayFile]]
 
 ARRAY_FORMATS: dict[str, ArrayFormat] = {
-    ".nc": partial(open_hdf5, row_source=Hdf5Rows),
+    ".nc": open_netcdf,
     ".h5": partial(open_hdf5, row_source=Hdf5Rows),
     ".hdf5": partial(open_hdf5, row_source=Hdf5Rows),
     ".mat": open_matlab,

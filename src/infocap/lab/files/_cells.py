@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...typing import Integers
+from ...typing import Floats, Integers
 from ._names import SI_PREFIXES, SYMBOL_WITH_PREFIX, UNIT, with_unit
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ WORDS_FOR_MISSING = (
     "out of range", "saturated", "missing", "invalid", "error", "err", "fail", "failed", "timeout",
     "time out", "no data", "no value", "-", "--", "---", "----", "-----", "*", "**", "***", "****",
     "?", ".", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "#error", "1.#qnan",
-    "-1.#ind", "1.#inf", "-1.#inf", "1.#ind",
+    "-1.#ind", "1.#inf", "-1.#inf", "1.#ind", "∞", "+∞", "-∞",
 )  # fmt: skip
 # The kinds of NumPy types of columns in which all cells are numbers, real or complex.
 PARSED_KINDS = "fc"
@@ -48,10 +48,14 @@ PLAIN_NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED_NUMBER = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
 COMPLEX_NUMBER = rf"\(?{PLAIN_NUMBER}{PLAIN_NUMBER}[ij]\)?"
 NUMBER_WORDS = "[+-]?nan|[+-]?inf(?:inity)?|na|n/a"
+HEXADECIMAL = "0x[0-9a-f]+"
 NUMBER = re.compile(
-    f"{PLAIN_NUMBER}|{GROUPED_NUMBER}|{COMPLEX_NUMBER}|{NUMBER_WORDS}".format("[.,]", "[., ']"),
+    f"{PLAIN_NUMBER}|{GROUPED_NUMBER}|{COMPLEX_NUMBER}|{NUMBER_WORDS}|{HEXADECIMAL}".format(
+        "[.,]", "[., ']"
+    ),
     re.IGNORECASE,
 )
+HEXADECIMAL_CELL = re.compile(HEXADECIMAL, re.IGNORECASE)
 # A number and its unit, as in 1.23 uA.
 QUANTITY = rf"^({PLAIN_NUMBER.format('[.]')})\s*([^\d\s.,+-].*)$"
 QUANTITY_CELL = re.compile(rf"({PLAIN_NUMBER.format('[.,]')})\s*([^\d\s.,+-].*)")
@@ -205,6 +209,8 @@ def read_cells(
             counts[word] += 1
         else:
             others.append(row)
+    if len(others) > 1 and np.isnan(values).all():
+        others = _read_hexadecimal(plain, others, values)
     if not others:
         return Column(label, missing.blank(values), missing=counts)
 
@@ -228,6 +234,18 @@ def read_cells(
         # In a column of words, those that stand for a missing value elsewhere are words, too.
         is_word |= is_gap & np.array([word is not None for word in objects])
     return Column(label, objects, np.flatnonzero(is_word))
+
+
+def _read_hexadecimal(cells: Sequence[str], others: list[int], values: Floats) -> list[int]:
+    """Read counts such as 0x1F3A where all cells are such; return the rows that are none.
+
+    Among decimal numbers such a cell is a mistake.
+    """
+    if not all(HEXADECIMAL_CELL.fullmatch(cells[row].strip()) for row in others):
+        return others
+    for row in others:
+        values[row] = int(cells[row], 16)
+    return []
 
 
 def _number(cell: str) -> float | None:

@@ -40,6 +40,7 @@ from ._frames import (
     load_parquet,
     load_tdms,
     load_workbook,
+    sheet_or_arrays,
 )
 from ._names import (
     INDEX_NAMES,
@@ -56,6 +57,7 @@ from ._names import (
 )
 from ._options import ReadOptions
 from ._packed import PACKED_SUFFIXES, unpack
+from ._series import with_shots_stacked
 from ._sheet import Sheet
 from ._tables import load_text
 from ._times import in_seconds
@@ -66,7 +68,7 @@ TABLE_FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys((".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc", ".tab", ".prn"), load_text),
     **dict.fromkeys((".xlsx", ".xlsm"), load_workbook),
     ".parquet": load_parquet,
-    ".feather": load_feather,
+    **dict.fromkeys((".feather", ".arrow"), load_feather),
     ".json": load_json,
     ".tdms": load_tdms,
     ".itx": load_igor_text,
@@ -96,6 +98,8 @@ SAVE_OTHERWISE = {
 }
 
 MAX_ARRAYS_IN_CHOICE = 6
+# With so many arrays in a file, each may be that of a sample.
+MIN_NUMBERED_ARRAYS = 64
 
 
 def require_format(path: Path, known: Sequence[str]) -> None:
@@ -117,7 +121,7 @@ def open_file(path: Path, options: ReadOptions) -> Iterator[ArrayFile | Sheet]:
     suffix = path.suffix.lower()
     if suffix in ARRAY_FORMATS:
         with ARRAY_FORMATS[suffix](path) as file:
-            yield file
+            yield _table_of_records(file, options) or with_shots_stacked(file)
         return
     name, data = unpack(path)
     inner_suffix = Path(name).suffix.lower()
@@ -128,6 +132,16 @@ def open_file(path: Path, options: ReadOptions) -> Iterator[ArrayFile | Sheet]:
     with as_data_error(path, "a table"):
         content = TABLE_FORMATS[inner_suffix](path, data, options)
     yield content
+
+
+def _table_of_records(file: ArrayFile, options: ReadOptions) -> Sheet | ArrayFile | None:
+    """Return the one array of records of a NumPy file as a table; None where there is none."""
+    records = [array for array in file.arrays.values() if array.dtype.names]
+    if len(records) != 1 or len(records[0].shape) != 1:
+        return None
+    values = records[0].load()
+    arrays = {name: values[name] for name in values.dtype.names}
+    return sheet_or_arrays(file.path, f"{file.kind}, records", arrays, {}, options.missing)
 
 
 def rows_of(file: ArrayFile | Sheet, options: ReadOptions) -> RowsOfFile:
@@ -158,8 +172,13 @@ def _rows_of_arrays(file: ArrayFile, options: ReadOptions) -> RowsOfFile:
             readouts = _arrays_of_readouts(file, options)
     except DataError as problem:
         lines = [f"  {name:<24} {array}" for name, array in file.arrays.items()]
+        if len(file.arrays) >= MIN_NUMBERED_ARRAYS and isinstance(problem, NotInFileError):
+            problem = NotInFileError(
+                f"{problem} Of many arrays, one per sample, make two in Python by numpy.stack, and "
+                "call infocap.estimate(u, x)."
+            )
         problem.add_note("\n".join(lines))
-        raise
+        raise problem from None
 
     if inputs:
         u = _side_by_side(file, "u", inputs, options)

@@ -9,6 +9,7 @@ import json
 import math
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +29,7 @@ from ..._files import (
     refuse_too_large,
 )
 from ..._formatting import join_names
+from ..._validation import shown
 from ...errors import Check, DataError, ParameterError
 from ._cells import Column, MissingWords, NumberStyle, read_cells
 from ._names import UNIT, with_unit
@@ -47,6 +49,12 @@ IGOR_UNIT = re.compile(
     re.IGNORECASE,
 )
 MAX_SHEETS_IN_MESSAGE = 6
+# A cell of a workbook with a formula, but without a value behind it.
+FORMULA_ALONE = re.compile(rb"<f>[^<]*</f>\s*(?:<v\s*/>|<v></v>)?\s*</c>")
+# The first bytes of a stream of Arrow; a file of Arrow, which Feather is, begins otherwise.
+ARROW_STREAM = b"\xff\xff\xff\xff"
+# How many channels are named that are shorter or longer than the others.
+MAX_CHANNELS_IN_MESSAGE = 6
 
 
 def require_package(module: str, what: str) -> None:
@@ -136,8 +144,18 @@ def sheet_or_arrays(
     units: Mapping[str, str],
     missing: MissingWords,
 ) -> Sheet | ArrayFile:
-    """Return vectors of one length as a sheet, and anything else as named arrays."""
+    """Return vectors of one length as a sheet, and anything else as named arrays.
+
+    Where most vectors have one length, the others are left out, and named.
+    """
     values = {name: np.asarray(array) for name, array in arrays.items()}
+    others: dict[str, np.ndarray] = {}
+    if all(array.ndim == 1 for array in values.values()):
+        lengths = Counter(len(array) for array in values.values())
+        usual, n_usual = lengths.most_common(1)[0]
+        if n_usual > 2 and n_usual > len(values) / 2:
+            others = {name: array for name, array in values.items() if len(array) != usual}
+            values = {name: array for name, array in values.items() if len(array) == usual}
     shapes = {array.shape for array in values.values()}
     shape = shapes.pop() if len(shapes) == 1 else ()
     if len(shape) == 1 and len(values) > 1:
@@ -145,7 +163,8 @@ def sheet_or_arrays(
 
         labels = {name: with_unit(name, units.get(name, "")) for name in values}
         frame = pd.DataFrame({labels[name]: array for name, array in values.items()})
-        return sheet_of_frame(path, frame, kind, missing)
+        sheet = sheet_of_frame(path, frame, kind, missing)
+        return replace(sheet, checks=(*sheet.checks, *_check_other_lengths(path, others, shape[0])))
     stored = {}
     for name, array in values.items():
         is_text = array.dtype.kind not in NUMBER_KINDS
@@ -154,6 +173,20 @@ def sheet_or_arrays(
         load = partial(np.asarray, plain)
         stored[name] = StoredArray(plain.shape, plain.dtype, load, attributes=attributes)
     return ArrayFile(path, kind, stored)
+
+
+def _check_other_lengths(path: Path, others: Mapping[str, np.ndarray], n_rows: int) -> list[Check]:
+    """Say which vectors were left out because they are shorter or longer than the others."""
+    if not others:
+        return []
+    named = [f"{name} ({len(array)} values)" for name, array in others.items()]
+    return [
+        Check(
+            f"{join_names(named, MAX_CHANNELS_IN_MESSAGE)} of {path.name} were left out: the "
+            f"others have {n_rows} values.",
+            "note",
+        )
+    ]
 
 
 # Formats
@@ -176,10 +209,32 @@ def load_workbook(path: Path, data: bytes, options: ReadOptions) -> Sheet:
             engine="openpyxl",
             keep_default_na=False,
         )
+    if _has_formulas_without_values(data, book):
+        raise DataError(
+            f"{path} holds formulas whose values were never computed; open it in Excel or "
+            "LibreOffice and save it, which computes them."
+        )
     if options.sheet is not None:
         names = [name.strip() for name in options.sheet.split(",")]
         return _sheets_side_by_side(path, book, names, options.missing)
     return _first_sheet_of_numbers(path, book, options.missing)
+
+
+def _has_formulas_without_values(data: bytes, book: dict[str, Any]) -> bool:
+    """Return whether a program wrote formulas alone, without what they give.
+
+    Then whole columns below a name are empty.
+    """
+    has_empty_columns = any(
+        bool((frame.iloc[1:].isna() | (frame.iloc[1:] == "")).all().any())
+        for frame in book.values()
+        if len(frame) > 1
+    )
+    if not has_empty_columns:
+        return False
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
+        return any(FORMULA_ALONE.search(archive.read(name)) for name in sheets)
 
 
 def _first_sheet_of_numbers(path: Path, book: dict[str, Any], missing: MissingWords) -> Sheet:
@@ -214,7 +269,7 @@ def _sheets_side_by_side(
     for name in names:
         if name not in book:
             held = join_names(list(book), MAX_SHEETS_IN_MESSAGE)
-            raise ParameterError(f"`sheet={name!r}` is not in {path}; its sheets are {held}.")
+            raise ParameterError(f"`sheet={shown(name)}` is not in {path}; its sheets are {held}.")
         sheets.append(sheet_of_grid(path, _cells_as_text(book[name]), missing))
     n_rows = [len(sheet.lines) for sheet in sheets]
     if len(set(n_rows)) > 1:
@@ -255,12 +310,16 @@ def load_parquet(path: Path, data: bytes, options: ReadOptions) -> Sheet:
 
 
 def load_feather(path: Path, data: bytes, options: ReadOptions) -> Sheet:
-    """Read the columns of a Feather file."""
+    """Read the columns of a Feather file, or of a stream of Arrow."""
     require_package("pyarrow", "Feather files")
     import pandas as pd
+    import pyarrow
 
     with as_data_error(path, "Feather"):
-        frame = pd.read_feather(io.BytesIO(data))
+        if data.startswith(ARROW_STREAM):
+            frame = pyarrow.ipc.open_stream(data).read_pandas()
+        else:
+            frame = pd.read_feather(io.BytesIO(data))
     return sheet_of_frame(path, frame, "Feather", options.missing)
 
 

@@ -172,6 +172,7 @@ def _join_reference_inputs(recordings: list[Recording]) -> Floats | None:
 def _join_metadata(paths: list[Path], recordings: list[Recording]) -> dict[str, Any]:
     """Keep the metadata of the first file, and how each file was read."""
     metadata = recordings[0].metadata | {"sources": [str(path) for path in paths]}
+    metadata.pop("file", None)  # that of the first alone
     if "read_from" in metadata:
         choices = []
         for recording in recordings:

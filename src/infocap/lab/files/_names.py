@@ -176,6 +176,9 @@ def find_requested(
     positions: dict[int, None] = {}  # in the order of the words, each once
     for word in words:
         matches = _find_word(names, word)
+        is_column_number = content is None and word.isdecimal()
+        if not matches and is_column_number and 1 <= int(word) <= len(names):
+            matches = [int(word) - 1]  # names in letters that cannot be typed, for example
         if not matches:
             content = content or join_names(list(names), MAX_NAMES_IN_MESSAGE)
             raise NotInFileError(

@@ -12,12 +12,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..._files import ArrayFile, readable_path
-from ..._validation import answers_unknown_parameters, require_boolean
-from ...errors import ParameterError
+from ..._validation import checks_arguments, require_boolean
+from ...errors import DataError, ParameterError
 from ...recording import Recording, fold_recording
 from ...samples import TraceSteps
 from ...typing import ArrayLike
-from ..experiment import SQLITE_MAGIC, read_store, recording_of_store
+from ..experiment import (
+    SQLITE_MAGIC,
+    is_sweep_folder,
+    read_store,
+    recording_of_store,
+    sweep_status,
+)
 from ._arrange import to_recording
 from ._cells import MissingWords
 from ._folder import files_of, is_folder, rows_of_shots
@@ -33,7 +39,7 @@ from ._sheet import Sheet
 STORES = (".db", ".sqlite")
 
 
-@answers_unknown_parameters
+@checks_arguments
 def read(
     path: str | Path | Sequence[str | Path],
     readouts: str | Path | None = None,
@@ -186,18 +192,24 @@ def _words(missing: str | Sequence[str] | None) -> Sequence[str]:
 
 def _read_one(path: Path, options: ReadOptions) -> Recording:
     """Read a file that holds inputs and readouts, or a folder with a file for each sample."""
+    if is_sweep_folder(path):
+        n_settings = len(sweep_status(path, capacities=False).settings)
+        raise DataError(
+            f"{path} holds a sweep of {n_settings} settings; `infocap sweep` or "
+            "lab.estimate_sweep estimates all of them, or give one of the stores in the folder."
+        )
     if is_folder(path) and path.suffix.lower() not in FORMATS:
         rows = rows_of_shots(path, files_of(path), options, read_table_or_arrays)
         return to_recording(rows, options.steps)
     recording = _read_self_describing(path, options)
     if recording is not None:
         return recording
-    if path.suffix.lower() == ".npy":
-        raise ParameterError(
-            f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
-            "read('inputs.npy', 'readouts.npy')."
-        )
     with open_file(path, options) as file:
+        if isinstance(file, ArrayFile) and path.suffix.lower() == ".npy":
+            raise ParameterError(
+                f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
+                "read('inputs.npy', 'readouts.npy')."
+            )
         return _recording_of(file, options)
 
 

@@ -62,12 +62,21 @@ MAX_COLUMNS_READ_AT_ONCE = 1000
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Bytes at the start of a file in which a zero byte tells that it is no text.
 N_BYTES_CHECKED = 4096
-SEPARATORS = ("\t", ";", ",")  # rarer ones in numbers and names first; white space comes last
+SEPARATORS = ("\t", ";", "|", ",")  # rarer in numbers and names first; white space comes last
 SEPARATOR_NAMES = {None: "white space", "\t": "tabs"}
 # White space between two names, but not between a name and the unit in brackets behind it.
 BETWEEN_NAMES = re.compile(r"\s+(?![\[(][^\d+.-])")
 # Lines above the numbers among which the names are: name, unit and comment, as Origin writes them.
 MAX_HEADER_LINES = 4
+# Rows from which on first cells 1, 2, 3, ... are taken for the names of rows.
+MIN_COUNTED_ROWS = 3
+
+# Spaces that do not break a line, which some countries put between thousands.
+THOUSANDS_SPACE = re.compile("(?<=\\d)[\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
+# The exponent of Fortran's double precision, 1.234D-02.
+FORTRAN_EXPONENT = re.compile(r"(?<=\d)(\.\d*)[dD](?=[+-]\d{2,3}(?!\d))")
+# A line that is drawn below the names, as in ---+---.
+RULE = re.compile(r"[-=+:|\s]+")
 
 NOT_IN_PLAIN_NUMBERS = re.compile(r"[^\d., '+eE-]")
 UP_TO_THREE_DIGITS = r"[+-]?\d{1,3}"
@@ -88,6 +97,8 @@ def load_text(path: Path, data: bytes, options: ReadOptions) -> Sheet:
     """Read a table of text."""
     missing = options.missing
     text = _decode(path, data).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    text = THOUSANDS_SPACE.sub("'", text)
+    text = FORTRAN_EXPONENT.sub(r"\1e", text)
     lines = text.split("\n")
     separator = _find_separator(lines)
 
@@ -213,7 +224,7 @@ def _split(path: Path, lines: list[str], separator: str | None) -> list[Record]:
     if separator is None:
         for k, line in enumerate(bare_lines):
             if line.strip():
-                records.append(Record(k + 1, BETWEEN_NAMES.split(line.strip()), is_comment[k]))
+                records.append(Record(k + 1, _words_of(line), is_comment[k]))
         return records
 
     reader = csv.reader(
@@ -234,6 +245,15 @@ def _split(path: Path, lines: list[str], separator: str | None) -> list[Record]:
             f"{path} has quotes that do not match in line {start + 1} ({problem})."
         ) from None
     return records
+
+
+def _words_of(line: str) -> list[str]:
+    """Return what stands between white space; a text between quotes is one word."""
+    if '"' in line:
+        with suppress(csv.Error):
+            (cells,) = csv.reader([line.strip()], delimiter=" ", skipinitialspace=True, strict=True)
+            return cells
+    return BETWEEN_NAMES.split(line.strip())
 
 
 # Where the numbers begin, and what stands above them
@@ -303,22 +323,37 @@ def _find_layout(path: Path, records: list[Record], separator: str | None) -> La
     shape = RowShape.of(middle[:N_SAMPLED_LINES])
     start = _first_row_of_numbers(path, records, shape)
     rows = [record for record in records[start:] if not record.is_comment]
+    rows = _without_footer(rows, shape)
     heads = []
     for record in records[:start]:
+        if all(RULE.fullmatch(cell) for cell in record.cells if cell):
+            continue
         may_be_names = not record.is_comment or len(record.cells) == shape.n_cells
         if may_be_names and 2 * sum(map(bool, record.cells)) >= shape.n_cells:
             heads.append(record)
     # LabVIEW writes a name for comments, and no cells below it.
     max_names = shape.n_cells if separator is None else shape.n_cells + 1
-    min_names = max(shape.n_cells - 1, 2)
+    min_names = 1 if shape.n_cells == 1 else max(shape.n_cells - 1, 2)
+    is_second_level = len(heads) > 1 and _is_second_level(heads[-2], heads[-1], shape)
     has_names = (
         bool(heads)
         and min_names <= len(heads[-1].cells) <= max_names
-        and not any(shape.are_numbers(heads[-1]))
+        and (is_second_level or not any(shape.are_numbers(heads[-1])))
     )
     if not has_names:
         return Layout(rows, [], "no names of columns", shape.numeric)
     return _named_layout(path, heads[-MAX_HEADER_LINES:], rows, shape)
+
+
+def _without_footer(rows: list[Record], shape: RowShape) -> list[Record]:
+    """Return rows without lines of text at the end, such as ">>>>> End of data <<<<<"."""
+    end = len(rows)
+    while end > 1:
+        cells = rows[end - 1].cells
+        if len(cells) >= shape.n_cells or any(map(looks_like_number, cells)):
+            break
+        end -= 1
+    return rows[:end]
 
 
 def _first_row_of_numbers(path: Path, records: list[Record], shape: RowShape) -> int:
@@ -337,13 +372,43 @@ def _first_row_of_numbers(path: Path, records: list[Record], shape: RowShape) ->
     if start is None:
         only_names = len(records) == 1 and shape.n_cells > 1
         content = f", only the names of {shape.n_cells} columns" if only_names else ""
-        raise DataError(f"{path} holds no rows of numbers{content}.")
+        if records and "Created by Octave" in " ".join(records[0].cells):
+            raise _octave_text(path)
+        raise DataError(
+            f"{path} holds no rows of numbers{content}; save it as a table with one row per "
+            "sample, such as .csv, or load it in Python and call infocap.estimate(u, x)."
+        )
+    if "Created by Octave" in " ".join(records[0].cells):
+        raise _octave_text(path)
     # A row with a mistake in it is a row of numbers, too.
     while start and not records[start - 1].is_comment:
         if not any(shape.are_numbers(records[start - 1])):
             break
+        if start > 1 and _is_second_level(records[start - 2], records[start - 1], shape):
+            break
         start -= 1
     return start
+
+
+def _octave_text(path: Path) -> DataError:
+    return DataError(
+        f"{path} is in Octave's text format, which is not read; in Octave, save -v7 {path.stem}.mat"
+    )
+
+
+def _is_second_level(above: Record, below: Record, shape: RowShape) -> bool:
+    """Return whether a row holds the second part of names, of which the first part repeats.
+
+    So pandas writes columns of two levels: set, set, det, det above A, B, 1, 2.
+    """
+    first = above.cells[: shape.n_cells]
+    second = below.cells[: shape.n_cells]
+    if len(first) != shape.n_cells or len(second) != shape.n_cells or above.is_comment:
+        return False
+    if any(shape.are_numbers(above)) or all(shape.are_numbers(below)) or shape.are_units(above):
+        return False
+    repeats = len(set(first)) < len(first)
+    return repeats and len(set(zip(first, second, strict=True))) == len(first)
 
 
 def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: RowShape) -> Layout:
@@ -353,6 +418,11 @@ def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: Ro
     which names are repeated or missing is one of comments where all names in the line above differ.
     """
     names = heads[-1]
+    if len(heads) > 1 and _is_second_level(heads[-2], names, shape):
+        pairs_of_parts = zip(heads[-2].cells, names.cells, strict=False)
+        labels = [" ".join(filter(None, parts)) for parts in pairs_of_parts]
+        heading = f"names in lines {heads[-2].line} and {names.line}"
+        return Layout(rows, labels, heading, shape.numeric)
     units: list[str] = []
     for above, below in reversed(list(pairwise(heads))):
         if len(above.cells) >= shape.n_cells and shape.are_units(below):
@@ -362,6 +432,8 @@ def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: Ro
         is_next = below is heads[-1] and below.line == above.line + 1
         if is_next and _are_all_different(above, shape) and not _are_all_different(below, shape):
             names = above
+    if len(names.cells) == shape.n_cells - 1 and _are_names_of_rows(rows):
+        names = Record(names.line, ["", *names.cells], names.is_comment)
     if len(names.cells) < shape.n_cells:
         raise DataError(
             f"{path} has {shape.n_cells} cells in line {rows[0].line} and {len(names.cells)} in "
@@ -371,6 +443,15 @@ def _named_layout(path: Path, heads: list[Record], rows: list[Record], shape: Ro
     labels = [with_unit(one_line(name), unit) for name, unit in pairs]
     below_names = " and units below them" if units else ""
     return Layout(rows, labels, f"names in line {names.line}{below_names}", shape.numeric)
+
+
+def _are_names_of_rows(rows: list[Record]) -> bool:
+    """Return whether the first cells count the rows, as R writes them, without a name above."""
+    first_cells = [row.cells[0] for row in rows[:N_SAMPLED_LINES]]
+    if len(first_cells) < MIN_COUNTED_ROWS:
+        return False
+    start = 0 if first_cells[0] == "0" else 1
+    return first_cells == [str(number) for number in range(start, start + len(first_cells))]
 
 
 def _are_all_different(record: Record, shape: RowShape) -> bool:

@@ -12,15 +12,22 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ..._formatting import rounded
-from ..._validation import require_one_of
+from ..._files import readable_path
+from ..._formatting import CANNOT_BE_TOLD
+from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
 from ...errors import DataError
 from ...plot import capacity_bars, capacity_by_delay, capacity_matrix
-from ...result import CANNOT_BE_TOLD, READABLE_SUFFIXES, CapacityResult, is_result, load_result
-from ...typing import Floats
+from ...result import (
+    READABLE_SUFFIXES,
+    CapacityResult,
+    is_result,
+    known_sums_by_degree,
+    load_result,
+    untold_degrees,
+)
 from . import _figures, _tables
-from ._html import Markup, element, fill_template, fixed, join, table_row, with_error
+from ._html import NO_VALUE, Markup, element, fill_template, fixed, join, table_row, with_error
 from ._page import (
     check_list,
     checked_result,
@@ -70,6 +77,7 @@ N_LINES_ABOVE_BAR = 3
 PICTURE_DRAWING_HEIGHT = 290
 
 
+@checks_arguments
 def card(
     result: CapacityResult,
     path: str | Path,
@@ -182,7 +190,7 @@ def _write_picture(
         version=__version__,
         claim=_picture_claim(result, words.total),
         explanation=_text_lines(explanation, x=236, line_height=LINE_HEIGHT_OF_EXPLANATION),
-        bar=_figures.stacked_bar(parts, result.maximum, "") if result.total_can_be_told else "",
+        bar=_figures.stacked_bar(parts, result.maximum, ""),
         shares=_text_lines(legend, x=236, line_height=19),
         left=_picture_drawing(partial(capacity_bars, total=False), result),
         right=_second_drawing(result),
@@ -227,6 +235,7 @@ def _text_lines(lines: Iterable[str], x: int, line_height: int) -> Markup:
     return join(element("tspan", line, x=x, dy=line_height) for line in lines)
 
 
+@checks_arguments
 def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devices") -> list[str]:
     """Write a page that compares all devices whose cards or results lie in a folder.
 
@@ -262,13 +271,16 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
     folder = Path(folder)
     path = Path(path)
     require_one_of("path suffix", path.suffix, (PAGE_SUFFIX,))
-    devices = [(load_result(file), file) for file in _result_files(folder)]
+    readable_path(folder, folder=True)
+    devices = _each_once([(load_result(file), file) for file in _result_files(folder)])
     if not devices:
         raise DataError(
             f"{folder} holds no card and no result; "
             "make one with `infocap card result.nc -o card.html`."
         )
-    devices.sort(key=lambda device: -device[0].total)
+    # Devices whose total cannot be told are last.
+    devices.sort(key=lambda device: -np.inf if device[0].nothing_to_show else device[0].total)
+    devices.reverse()
     largest_maximum = max(result.maximum for result, _ in devices)
     names: list[str] = []
     rows = []
@@ -301,6 +313,19 @@ def _result_files(folder: Path) -> list[Path]:
     return list(files.values())
 
 
+def _each_once(devices: list[tuple[CapacityResult, Path]]) -> list[tuple[CapacityResult, Path]]:
+    """Return devices without those that are there again, as a result, a report and a card may be.
+
+    Of files with the same numbers the card stays, which alone tells the name of the device.
+    """
+    kept: dict[Any, tuple[CapacityResult, Path]] = {}
+    for result, file in devices:
+        numbers = (result.n_samples, result.n_readouts, result.total, result.capacity.tobytes())
+        if numbers not in kept or "name" in _device_facts(result):
+            kept[numbers] = (result, file)
+    return list(kept.values())
+
+
 def _link(name: str, file: Path, gallery_path: Path) -> Markup:
     """Return the name of a device, as a link to its card if it has one."""
     if file.suffix != PAGE_SUFFIX:
@@ -321,57 +346,62 @@ def _gallery_legend() -> Markup:
 def _gallery_row(name: Markup, result: CapacityResult, largest_maximum: float) -> Markup:
     """Return the row of a device; its bar has the length of its maximum over the largest one."""
     device = _device_facts(result)
-    limit = result.noise_limited_total
     basis = result.basis
     bar = _figures.stacked_bar(_parts_by_degree(result), result.maximum, "Capacity by degree")
     width = f"{100 * result.maximum / largest_maximum:.1f}%"
-    sums = _known_sums_by_degree(result)
-    sorted_by = result.total if result.total_can_be_told else 0.0
+    sums = known_sums_by_degree(result)
+    sorted_by = 0.0 if result.nothing_to_show else result.total
+    hides_degrees = bool(result.nothing_to_show or untold_degrees(result))
     mean_degree = float(np.arange(len(sums)) @ sums) / max(float(sums.sum()), 1e-9)
-    error = result.total_standard_error
-    if not result.total_can_be_told:
-        total = _figures.UNKNOWN
+    if result.nothing_to_show:
+        total = CANNOT_BE_TOLD
     elif result.unreliable:
-        total = f"≈{rounded(result.total, error)}"
+        total = result.short_total
     else:
-        total = with_error(result.total, error)
+        total = with_error(result.total, result.total_standard_error)
     maximum = str(result.maximum)
     if result.components is not None:
-        total = f"≥ {total}"
+        if not result.nothing_to_show:
+            total = f"≥ {total}"
         maximum = f"{result.components.in_words} of {result.components.n_channels} channels"
     return table_row(
         join([name, element("small", device.get(DESCRIPTION, ""))]),
         element("svg", bar, width=width, height=18),
         element("data", total, value=f"{sorted_by:.9g}"),
         maximum,
-        "–" if limit is None else fixed(limit),
-        fixed(mean_degree),
-        _memory_in_short(result),
+        _noise_limit(result),
+        NO_VALUE if hides_degrees else fixed(mean_degree),
+        _memory_capacity(result),
         basis.n_inputs,
         len(result.warnings) or "none",
-        device.get(COST, "–"),
+        device.get(COST, NO_VALUE),
     )
 
 
-def _memory_in_short(result: CapacityResult) -> str:
-    """Return the memory capacity, or a dash for a device without memory."""
-    if not result.basis.memory:
-        return "–"
+def _noise_limit(result: CapacityResult) -> str:
+    """Return what noise allows ± its standard error, or a dash where nobody measured it."""
+    if result.noise_limited_total is None or result.nothing_to_show:
+        return NO_VALUE
+    return with_error(
+        result.noise_limited_total, result.noise_limited_standard_error, result.maximum
+    )
+
+
+def _memory_capacity(result: CapacityResult) -> str:
+    """Return the memory capacity ± its standard error, or a dash for a device without memory."""
+    if not result.basis.memory or result.nothing_to_show:
+        return NO_VALUE
     capacity = result.memory_capacity
-    return fixed(float(capacity)) if capacity.can_be_told else _figures.UNKNOWN
-
-
-def _known_sums_by_degree(result: CapacityResult) -> Floats:
-    """Return the capacity of each degree, 0 where it cannot be told."""
-    is_known = [capacity.can_be_told for capacity in result.capacities_by_degree]
-    return np.where(is_known, result.sums_by_degree(), 0.0)
+    return with_error(float(capacity), capacity.standard_error, capacity.maximum)
 
 
 def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
     """Return the capacity of each degree, and what noise allows in functions outside the basis."""
     highest = len(DEGREE_COLOURS) - 1  # stands for all higher degrees, too
-    parts = []
-    sums = _known_sums_by_degree(result)
+    parts: list[_figures.Part] = []
+    if result.nothing_to_show:
+        return parts
+    sums = known_sums_by_degree(result)
     shown = np.bincount(np.minimum(np.arange(len(sums)), highest), sums)
     for degree, capacity in enumerate(shown.tolist()):
         if capacity > 0:
@@ -379,7 +409,7 @@ def _parts_by_degree(result: CapacityResult) -> list[_figures.Part]:
             meaning = f"of degree {DEGREE_NAMES[degree]}" if degree else "of the constant"
             parts.append(_figures.Part(colour, capacity, fixed(capacity), meaning))
     limit = result.noise_limited_total
-    if limit is not None and limit > result.total and result.total_can_be_told:
+    if limit is not None and limit > result.total:
         outside = limit - result.total
         parts.append(_figures.Part(OUTSIDE_COLOUR, outside, fixed(outside), OUTSIDE_MEANING))
     return parts

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
-from ..._formatting import counted, percent, rounded, short
+from ..._formatting import CANNOT_BE_TOLD, counted, exceeds, percent, rounded, short
 from ...errors import Check
 from ...plot import (
     DEGREE_BAR_WIDTH,
@@ -29,7 +29,7 @@ from ...plot import drift as plot_drift
 from ...plot import finding as plot_finding
 from ...plot import growth as plot_growth
 from ...plot import indicator as plot_indicator
-from ...result import CANNOT_BE_TOLD, CapacityResult, errors_by_degree
+from ...result import CapacityResult, errors_by_degree
 from ._html import (
     Markup,
     element,
@@ -68,8 +68,6 @@ RING_SHAPE: Any = {
     "stroke_width": 10,
 }
 MAX_FONT_SIZE_IN_CIRCLE = 46.0
-# What stands in the circle and in short tables for a number that cannot be told.
-UNKNOWN = "?"
 # Colours of the style sheet in light mode by name, and the variable of the style sheet by colour.
 LIGHT_COLOURS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", read_asset("page.css")))
 # Reversed, so that of two variables with one colour the first one counts.
@@ -101,15 +99,8 @@ Marks = Callable[[Axes], Iterable[Markup]]  # elements with tooltips for the axe
 def circle(result: CapacityResult) -> Markup:
     """Return total over maximum in a ring: what was found, and faintly what noise allows."""
     maximum = max(result.maximum, 1)
-    if not result.total_can_be_told:
-        total = UNKNOWN
-        colour = "warn-edge"
-    elif result.unreliable:
-        total = f"≈{rounded(result.total, result.total_standard_error)}"
-        colour = "warn-edge"
-    else:
-        total = with_minus(short(result.total, result.maximum))
-        colour = "one"
+    total = with_minus(result.short_total)
+    colour = "warn-edge" if result.unreliable else "one"
     if result.components is not None:
         return fill_template(
             "bound.svg",
@@ -122,8 +113,7 @@ def circle(result: CapacityResult) -> Markup:
     rings = []
     if result.noise_limited_total is not None:
         rings.append(_ring("outside", result.noise_limited_total / maximum, opacity=0.45))
-    if result.total_can_be_told:
-        rings.append(_ring(colour, result.total / maximum))
+    rings.append(_ring(colour, result.total / maximum))
     n_letters = max(len(total), len(str(maximum)))
     font_size = min(MAX_FONT_SIZE_IN_CIRCLE, 200.0 / n_letters)
     return fill_template(
@@ -201,7 +191,7 @@ def _parts_with_known_noise(result: CapacityResult) -> list[Part]:
 
 def _size_text(result: CapacityResult, size: float, error: float | None) -> str:
     """Return a part of the maximum with its error, rounded where the total is unreliable."""
-    if error is not None and error > result.rank:
+    if error is not None and exceeds(error, result.rank):
         return CANNOT_BE_TOLD
     if result.unreliable:
         return with_minus(f"about {rounded(size, error)}")
@@ -213,10 +203,9 @@ def _size_text(result: CapacityResult, size: float, error: float | None) -> str:
 def budget(result: CapacityResult) -> Markup:
     """Return a bar as long as the maximum capacity, with a list of its parts.
 
-    There is none for components, because the maximum of all channels is not known, nor where the
-    total cannot be told.
+    There is none for components, because the maximum of all channels is not known.
     """
-    if result.components is not None or not result.total_can_be_told:
+    if result.components is not None:
         return Markup("")
     parts = parts_of_maximum(result)
     descriptions = [f"{part.size_text} {part.meaning}" for part in parts]
@@ -350,7 +339,7 @@ def delays(result: CapacityResult) -> Markup:
             capacity_of_input = f"{fixed(capacities.sum())} of "
         caption = (
             f"Capacity {capacity_of_input}{result.memory_capacity!r} of degree 1 in all; "
-            "bands are two standard errors."
+            "bands are one standard error."
         )
         if result.law == "recorded":
             caption += " The dotted line is R² of each delayed input itself."
@@ -360,7 +349,7 @@ def delays(result: CapacityResult) -> Markup:
     if result.law == "recorded":
         caption = (
             "What each delay adds to all functions of later inputs, stacked by degree, powers of "
-            "the present input up to degree 10 among them; bars are two standard errors."
+            "the present input up to degree 10 among them; bars are one standard error."
         )
     figures.append(_figure("Capacity by delay", caption, capacity_by_delay, result))
     return join(figures)
@@ -538,8 +527,14 @@ def _adapt_svg(svg: str, name: str) -> Markup:
     inner = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")]
     inner = inner.replace("xlink:href", "href")
     inner = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inner)
-    inner = re.sub(r"(\.\d\d)\d+", r"\1", inner)
+    # Numbers outside the tags are text, and keep their digits.
+    inner = re.sub(r"<[^>]*>", _with_short_coordinates, inner)
     return Markup(re.sub(r'style="([^"]*)"', _style_as_attributes, inner))
+
+
+def _with_short_coordinates(tag: re.Match[str]) -> str:
+    """Return a tag whose numbers have at most two decimals."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", tag[0])
 
 
 def _style_as_attributes(style: re.Match[str]) -> str:

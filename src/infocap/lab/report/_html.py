@@ -20,6 +20,8 @@ from ...result import CapacityResult
 # one text look like another.
 UNSAFE_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 REPLACEMENT_CHARACTER = "\ufffd"
+# What a table shows where there is no number.
+NO_VALUE = "–"
 
 
 class Markup(str):
@@ -85,13 +87,18 @@ def fixed(value: float, decimals: int = 2) -> str:
     return with_minus(f"{value:.{decimals}f}")
 
 
-def with_error(value: float, error: float | None) -> str:
+def with_error(
+    value: float,
+    error: float | None,
+    largest: float = float("inf"),
+    digits: int | None = None,
+) -> str:
     """Return value ± standard error, to the digits that the error allows, without line breaks.
 
     >>> with_error(20.0104, 0.1293), with_error(1.0, 0.0)
     ('20.01\\xa0±\\xa00.13', '1.000')
     """
-    text = _formatting.with_error(value, error)
+    text = _formatting.with_error(value, error, largest, digits)
     return with_minus(text).replace(" ", "\N{NO-BREAK SPACE}")
 
 

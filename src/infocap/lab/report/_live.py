@@ -9,10 +9,10 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ..._formatting import percent
-from ...errors import InfocapError
+from ..._validation import checks_arguments
+from ...errors import InfocapError, ParameterError
 from ...result import CapacityResult
 from ..experiment import (
-    DEFAULT_UNTIL,
     REFRESH_INTERVAL_S,
     Status,
     counts_in_words,
@@ -24,12 +24,18 @@ from ._page import embedded_numbers, page_body, whole_page
 
 # The loopback address: no other machine can reach the page.
 HOST = "127.0.0.1"
+MAX_PORT = 65_535
 # Seconds after which the server looks again whether it is to end.
 SHUTDOWN_POLL_S = 0.1
+# Seconds for which a connection may say nothing before it is closed.
+REQUEST_TIMEOUT_S = 10.0
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
+    # No other page may show this one in a frame.
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
 }
 # The colour of the page by the kind of the advice; any other kind is a warning.
 TONES = {"complete": "fine", "stop": "fine", "go on": "calm"}
@@ -37,7 +43,10 @@ WARNING_TONE = "warned"
 
 
 @contextmanager
-def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> Iterator[str]:
+@checks_arguments
+def live(
+    path: str | Path, *, until: float | None = None, nan_policy: str = "raise", port: int = 0
+) -> Iterator[str]:
     """Serve the page of a run in progress, which updates itself.
 
     The page is computed on request, so an idle server costs nothing. Its address holds a token that
@@ -48,7 +57,10 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
     path
         The store of the run.
     until
-        The width of the 95 % interval of the total at which the page advises to stop.
+        The width of the 95 % interval of the total at which the page says that you may stop;
+        without it, it never does.
+    nan_policy
+        What to do with rows in which values are missing, as for `infocap.estimate`.
     port
         The port of the server; 0 takes any that is free.
 
@@ -72,12 +84,19 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
     # Importing the server takes long, and few users need it.
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    page = _LivePage(path, until)
+    if not 0 <= port <= MAX_PORT:
+        raise ParameterError(f"`port={port}` must be from 0, any that is free, to {MAX_PORT}.")
+    page = _LivePage(path, until, nan_policy)
     token = secrets.token_urlsafe(16)
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = REQUEST_TIMEOUT_S  # of the socket: a slow connection is closed
+
         def do_GET(self) -> None:
-            authorised = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
+            # Another name for this address is that of a page which wants to read this one.
+            is_our_host = self.headers.get("Host") == f"{HOST}:{server.server_port}"
+            knows_token = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
+            authorised = is_our_host and knows_token
             content = page.html().encode() if authorised else b"not found"
             with suppress(ConnectionError):  # The browser may have gone meanwhile.
                 self.send_response(200 if authorised else 404)
@@ -102,10 +121,11 @@ def live(path: str | Path, *, until: float = DEFAULT_UNTIL, port: int = 0) -> It
 class _LivePage:
     """The page of a run, which remembers the last status that could be read."""
 
-    def __init__(self, path: str | Path, until: float) -> None:
+    def __init__(self, path: str | Path, until: float | None, nan_policy: str) -> None:
         self.path = path
         self.until = until
-        self.status = status(path, until=until)
+        self.nan_policy = nan_policy
+        self.status = status(path, until=until, nan_policy=nan_policy)
         self.lock = Lock()  # Each request has a thread of its own.
 
     def html(self) -> str:
@@ -113,13 +133,13 @@ class _LivePage:
         problem = ""
         with self.lock:
             try:
-                self.status = self.status.refreshed(self.until)
+                self.status = self.status.refreshed(self.until, self.nan_policy)
             except InfocapError as error:
                 problem = str(error)
             current = self.status
             title = current.plan.title or current.path.name
             report = numbers = Markup()
-            if current.result is not None:
+            if current.result is not None and not current.result.nothing_to_show:
                 report, numbers = _report(current.result, title)
             body = join([progress(current, problem), report])
             return whole_page(title, body, numbers, live=True)
@@ -168,8 +188,9 @@ def _facts(current: Status) -> dict[str, str]:
             facts["retries"] = f"{n_failures}, because the instrument failed"
             break
     result = current.result
-    if result is None:
-        facts["capacities"] = f"none yet: {current.problem}"
+    if result is None or result.nothing_to_show:
+        reason = current.problem if result is None else result.nothing_to_show
+        facts["capacities"] = f"none yet: {reason}"
         return facts
     if not result.unreliable and current.interval_width is not None:
         facts["95 % interval of the total"] = f"{fixed(current.interval_width)} wide"

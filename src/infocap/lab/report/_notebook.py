@@ -41,7 +41,9 @@ def notebook(subject: Any) -> str:
         A result, a comparison, a recording, a plan or a basis.
     """
     words = _words(subject)
-    if isinstance(subject, CapacityResult):
+    if isinstance(subject, CapacityResult) and subject.nothing_to_show:
+        details = Markup("")
+    elif isinstance(subject, CapacityResult):
         drawings = [draw(subject) for draw in (matrix, delays, bars)]
         details = element("div", *drawings, class_="pairs")
     elif isinstance(subject, Comparison):

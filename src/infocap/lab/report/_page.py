@@ -3,7 +3,6 @@
 import json
 import re
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
@@ -13,11 +12,12 @@ import numpy as np
 
 from ..._files import write_whole
 from ..._formatting import counted, decimals, short
-from ..._validation import require_one_of
+from ..._validation import checks_arguments, require_one_of
 from ..._version import __version__
 from ...errors import DataError, ParameterError
 from ...result import CapacityResult, per_term, saved_attributes, saved_metadata
 from ...typing import Integers
+from ...workflow import Sweep
 from . import _figures, _tables
 from ._html import (
     Markup,
@@ -42,15 +42,16 @@ BASIC_ATTRIBUTES = (
 )  # fmt: skip
 
 
-def save(result: CapacityResult, path: str | Path, title: str | None = None) -> Path:
-    """Write the page of a result to a file.
+@checks_arguments
+def save(result: CapacityResult | Sweep, path: str | Path, title: str | None = None) -> Path:
+    """Write the page of a result, or of a sweep, to a file.
 
     Parameters
     ----------
     result
-        What `infocap.estimate` returned.
+        What `infocap.estimate` returned, or a sweep.
     path
-        The file, whose name ends in ``.html``. `infocap.load_result` reads it back.
+        The file, whose name ends in ``.html``. `infocap.load_result` reads that of a result back.
     title
         The heading; by default the title of the plan, if there is one.
 
@@ -80,13 +81,14 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
-def page(result: CapacityResult, title: str | None = None) -> str:
+@checks_arguments
+def page(result: CapacityResult | Sweep, title: str | None = None) -> str:
     """Return the page of a result as HTML that needs no network, no server and no other file.
 
     Parameters
     ----------
     result
-        What `infocap.estimate` returned.
+        What `infocap.estimate` returned, or a sweep.
     title
         The heading; by default the title of the plan, if there is one.
 
@@ -97,25 +99,26 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
+    if isinstance(result, Sweep):
+        from ._sweep_page import sweep_page  # which is built of the parts of this page
+
+        return sweep_page(result, title)
     title = str(title or _tables.recorded_plan(result).get("title") or DEFAULT_TITLE)
     result = checked_result(result)
     return whole_page(title, page_body(result, title), embedded_numbers(result, title))
 
 
 def checked_result(result: CapacityResult) -> CapacityResult:
-    """Return the result as pages show it; refuse capacities that are NaN.
+    """Return the result as pages show it; refuse capacities that are NaN or cannot be told.
 
-    An infinite error of the total is left out, and so are functions that cannot be told apart.
+    Functions that cannot be told apart are left out.
     """
-    if result.no_numbers:
-        raise DataError(result.no_numbers)
+    if result.nothing_to_show:
+        raise DataError(result.nothing_to_show)
     result = result.only_told_apart()
     totals = [result.total, result.noise_limited_total or 0.0]
     if not np.isfinite([*result.capacity, *totals]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
-    error = result.total_standard_error
-    if error is not None and not np.isfinite(error):
-        return replace(result, total_standard_error=None)
     return result
 
 
@@ -235,11 +238,8 @@ def total_in_words(result: CapacityResult) -> TotalInWords:
         total = with_error(result.total, error)
         digits = decimals(error)
         low, high = (with_minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
-        certainty = f"95 % interval {low} to {high}; ± is the standard error. "
-        if result.components is not None:
-            certainty = (
-                f"95 % interval of this lower bound {low} to {high}; ± is its standard error. "
-            )
+        bound = " of this lower bound" if result.components is not None else ""
+        certainty = f"± is one standard error{bound}; {low} to {high} (95 %). "
     origin = (
         f"From {result.n_samples} samples of {result.readouts_in_words}, "
         f"among {describe_basis(result)}."

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._formatting import join_names, name_and_unit
+from ..._formatting import digits_of_column, join_names, name_and_unit
 from ...basis import RecordedFamily
 from ...estimators import METHODS
 from ...plot import KIND_NAMES, capacity_by_kind
-from ...result import CANNOT_BE_TOLD, CapacityResult, errors_by_degree
+from ...result import MIN_WRITTEN_ERROR, CapacityResult, sums_over_degrees
 from ._html import (
+    NO_VALUE,
     Markup,
     describe_basis,
     element,
@@ -30,13 +31,12 @@ MAX_WRITTEN_ENTRY_LENGTH = 600
 MAX_ENTRIES_PER_GROUP = 300
 # Dictionaries within dictionaries that the provenance unfolds.
 MAX_UNFOLDED_LEVELS = 8
-# A smaller standard error, such as that of the constant, is not written: it would take more digits
-# than the column has.
-MIN_ERROR_IN_TABLE = 5e-5
 # A p-value below this is written "< 0.001".
 MIN_WRITTEN_P_VALUE = 0.001
 # Sums that differ by less look the same with two decimals.
 ROUNDING_OF_SUMS = 5e-3
+# Kinds of functions whose columns fit into half of the page.
+MAX_KINDS_BESIDE_A_PICTURE = 2
 TIMESTAMP = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
 PROVENANCE_NAMES = {"estimated": "date", "infocap": "infocap version"}
 
@@ -44,7 +44,7 @@ PROVENANCE_NAMES = {"estimated": "date", "infocap": "infocap version"}
 def by_degree(result: CapacityResult) -> Markup:
     """Return the table of capacity by total degree and number of variables."""
     table = capacity_by_kind(result)
-    errors = errors_by_degree(result)
+    estimates = sums_over_degrees(result)
     kinds = [kind for kind in KIND_NAMES if kind != "0" and table[kind].any()]
     if len(kinds) == 1:
         kinds = []  # The column would repeat the sum.
@@ -52,36 +52,44 @@ def by_degree(result: CapacityResult) -> Markup:
     n_functions = np.bincount(degrees, minlength=len(table))
     n_nonzero = np.bincount(degrees, result.capacity > 0, minlength=len(table)).astype(int)
 
+    digits = digits_of_column([one.standard_error for one in estimates])
     rows = []
     n_told_apart = np.bincount(degrees, result.told_apart, len(table))
     for degree in np.flatnonzero(n_told_apart):
         capacities = table.loc[degree]
-        total = float(capacities.sum())
-        error = 0.0 if errors is None else float(errors[degree])
-        if error > result.rank:
-            total_text = CANNOT_BE_TOLD
-        elif total == 0 or error < MIN_ERROR_IN_TABLE:
-            total_text = fixed(total)
+        one = estimates[degree]
+        error = one.standard_error or 0.0
+        if error < MIN_WRITTEN_ERROR:
+            estimate = fixed(float(one))
         else:
-            total_text = with_error(total, error)
+            estimate = with_error(float(one), error, one.maximum, digits)
         counts = f"{n_nonzero[degree]} of {n_functions[degree]}"
         cells = [fixed(float(capacities[kind])) for kind in kinds]
-        rows.append(table_row(degree or "constant", counts, *cells, total_text))
+        sum_shown = fixed(float(capacities.sum()))
+        if not one.can_be_told:
+            cells = [NO_VALUE] * len(kinds)
+            sum_shown = NO_VALUE
+        rows.append(table_row(degree or "constant", counts, *cells, sum_shown, estimate))
 
     sum_of_capacities = float(table.to_numpy().sum())
     counts = f"{n_nonzero.sum()} of {len(result.basis)}"
     cells = [fixed(float(table[kind].sum())) for kind in kinds]
-    footer = element("tfoot", table_row("all", counts, *cells, fixed(sum_of_capacities)))
-    columns = ["degree", "not zero", *(KIND_NAMES[kind] for kind in kinds), "sum"]
+    sum_text = fixed(sum_of_capacities)
+    total_text = result.total_in_words
+    if not result.qualified_total:
+        total_text = with_error(result.total, result.total_standard_error)
+    footer = element("tfoot", table_row("all", counts, *cells, sum_text, total_text))
+    columns = ["degree", "not zero", *(KIND_NAMES[kind] for kind in kinds), "shown", "estimate"]
     parts = [_scrolling_table("Capacity by degree", columns, element("tbody", *rows), footer)]
     if abs(sum_of_capacities - result.total) >= ROUNDING_OF_SUMS:
-        total_text = result.qualified_total or fixed(result.total)
         note = (
-            f"The functions shown add up to {fixed(sum_of_capacities)}; the total, {total_text}, "
-            "also counts what is too small to show."
+            "Functions that are not significantly above zero are shown as 0. Their small "
+            "estimates, some of them negative, still enter the estimates and the total."
         )
         parts.append(element("p", note, class_="note"))
-    return element("figure", element("h3", "Table by degree"), *parts)
+    # A table of many kinds does not fit beside a picture.
+    class_ = "wide" if len(kinds) > MAX_KINDS_BESIDE_A_PICTURE else None
+    return element("figure", element("h3", "Table by degree"), *parts, class_=class_)
 
 
 def functions(result: CapacityResult) -> Markup:
@@ -113,10 +121,8 @@ def _function_row(result: CapacityResult, k: int) -> Markup:
     width = f"{100 * min(capacity, 1.0):.1f}%"
     rectangle = element("rect", width=width, height="100%")
     bar = element("svg", rectangle, class_="share", aria_hidden="true")
-    capacity_text = with_error(capacity, error)
-    if not result.capacity_of_term(k).can_be_told:
-        capacity_text = CANNOT_BE_TOLD
-    cells: list[object] = ["constant" if label == "1" else label, capacity_text, bar]
+    in_words = with_error(capacity, error, largest=1.0)
+    cells: list[object] = ["constant" if label == "1" else label, in_words, bar]
     if result.p_value is not None:
         p_value = float(result.p_value[k])
         if p_value < MIN_WRITTEN_P_VALUE:
@@ -142,14 +148,13 @@ def estimation(result: CapacityResult) -> dict[str, Any]:
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
     if result.components is not None:
-        facts["claim"] = result.claim(
-            result.qualified_total or with_error(result.total, result.total_standard_error)
-        )
+        facts["claim"] = result.claim(result.total_in_words)
     if result.noise_limited_total is not None:
-        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-        facts["what noise allows"] = limit
+        facts["what noise allows"] = result.noise_limit_in_words
     if result.basis.memory:
-        facts["memory capacity"] = f"{result.memory_capacity!r}, the sum over functions of degree 1"
+        facts["memory capacity"] = (
+            f"{result.memory_capacity_in_words}, the sum over functions of degree 1"
+        )
     if result.factors is not None and result.factors.n_factors is not None:
         facts["factors above the noise"] = result.factors.n_factors
     return facts

@@ -21,6 +21,7 @@ const begin = (signal) => {
     if (value === null || value === undefined) return "–";
     if (value === 0) return "0";
     if (!error) return minus(value.toFixed(3));
+    if (error > 1) return "cannot be told"; // a capacity lies between 0 and 1
     const decimals = decimalsFor(error);
     const shown = error.toFixed(decimals).replace(/^0.00000$/, "<0.00001");
     return `${minus(value.toFixed(decimals))}${NBSP}±${NBSP}${shown}`;
