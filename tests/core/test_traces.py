@@ -446,7 +446,7 @@ def test_there_are_no_steps_where_nothing_is_held_and_nothing_follows():
 
 
 @pytest.mark.filterwarnings(
-    "ignore:readouts hold inputs that come later:infocap.errors.DataWarning"
+    "ignore:readouts also hold inputs that come later:infocap.errors.DataWarning"
 )
 def test_steps_that_begin_before_their_inputs_are_told():
     early = TRACE[6:]
@@ -551,7 +551,7 @@ def test_estimate_says_it_in_place_of_what_follows_from_it():
 
 
 def test_explore_says_it_in_place_of_equal_functions():
-    with pytest.warns(infocap.errors.DataWarning, match=f"held for {N_NODES} rows"):
+    with pytest.warns(infocap.errors.DataWarning, match=f"stays constant for {N_NODES} rows"):
         found = infocap.explore(HELD, TRACE, washout=300, most_tested=2000)
     message = found.result.no_numbers
     assert message.startswith(f"the input stays constant for {N_NODES} rows")
