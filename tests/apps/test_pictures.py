@@ -30,7 +30,16 @@ PICTURES = {
 }
 # Pictures of tests of the data, which are drawn all at once.
 TESTS_OF_DATA = ("batches", "cells", "codes", "copies", "drift", "inputs", "lags", "late-input")
-TESTS_OF_DATA += ("misfit", "response", "rows", "slip", "spectrum")
+TESTS_OF_DATA += (
+    "misfit",
+    "response",
+    "rows",
+    "slip",
+    "spectrum",
+    "gain-lags",
+    "noise-lags",
+    "alike",
+)
 PRINCIPLE = {f"principle-{name}.png" for name in TESTS_OF_DATA}
 DRAWN = {"architecture.svg"}  # by hand: boxes and arrows, no numbers
 APART = 0.02  # mean difference of grey levels, from 0 to 1: fonts may differ between machines, data may not

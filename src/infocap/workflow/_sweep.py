@@ -21,6 +21,7 @@ from .._validation import (
     require_boolean,
     require_type,
     require_whole_number,
+    shown,
 )
 from .._version import __version__
 from ..basis import ProductBasis
@@ -253,7 +254,7 @@ def load_sweep(folder: str | Path) -> Sweep:
 
 @checks_arguments
 def sweep(
-    make_system: Callable[..., System],
+    make_system: Any,  # a function, or an instrument
     settings: Mapping[str, Iterable[Any]],
     basis: ProductBasis,
     n_samples: int,
@@ -315,10 +316,10 @@ def sweep(
     >>> basis = infocap.product_basis("legendre", 2, 4)
     >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 1024, seed=1, progress=False)
-    Sweep: 2 points (2 n_readouts), total 2.957 to 5.327
+    Sweep: 2 points (2 n_readouts), total 2.957 to 5.295
       1024 samples, 15 legendre functions of 2 inputs, method 'control-variate'
-      n_readouts=2: 2.9570 ± 0.0023 of 3
-      n_readouts=5: 5.327 ± 0.034 of 6
+      n_readouts=2: 2.9567 ± 0.0020 of 3
+      n_readouts=5: 5.295 ± 0.033 of 6
     """
     from tqdm.auto import tqdm
 
@@ -385,10 +386,12 @@ def _maker_of(make_system: Any, executor: Any) -> Callable[..., Any]:
         return make_system
     if is_instrument(make_system):
         raise ParameterError(
-            f"`make_system={make_system!r}` is an instrument without a method set(**point), which "
+            f"`make_system={shown(make_system)}` is an instrument without a method set(**point), which "
             "tunes it; write it, or give a function that makes a system."
         )
-    raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")
+    raise ParameterError(
+        f"`make_system={shown(make_system)}` must be a function that makes a system."
+    )
 
 
 class _TunedInstrument:

@@ -39,7 +39,7 @@ def acquisition_lock(store: Path) -> Iterator[None]:
 
 def refuse_second_name(store: Path) -> None:
     """Refuse a store with two names (hard links): each name would have a lock of its own."""
-    if store.exists() and store.stat().st_nlink > 1:
+    if store.is_file() and store.stat().st_nlink > 1:
         raise DataError(
             f"{store} has another name, too (a hard link), under which it could be written at the "
             "same time; delete one of the two names, or copy the file."
