@@ -386,8 +386,8 @@ def _maker_of(make_system: Any, executor: Any) -> Callable[..., Any]:
         return make_system
     if is_instrument(make_system):
         raise ParameterError(
-            f"`make_system={shown(make_system)}` is an instrument without a method set(**point), which "
-            "tunes it; write it, or give a function that makes a system."
+            f"`make_system={shown(make_system)}` is an instrument without a method set(**point), "
+            "which tunes it; write it, or give a function that makes a system."
         )
     raise ParameterError(
         f"`make_system={shown(make_system)}` must be a function that makes a system."
