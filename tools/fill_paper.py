@@ -47,8 +47,8 @@ SUMMARY_ROWS = [
         script="accuracy",
     ),
     SummaryRow(
-        question="mistakes of labs that nobody had seen, on new devices: silent without memory, with memory",
-        words="New kinds of faults, on new devices, that stay unnoticed: without memory, with memory",
+        question="unseen mistakes, new devices: silent without memory, with memory",
+        words="New kinds of faults, on new devices, that stay unnoticed: without, with memory",
         script="mistakes",
     ),
     SummaryRow(
