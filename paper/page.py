@@ -141,7 +141,7 @@ The numbers are in the lines above; here are the causes.
 - Saito's asymptotic estimator (arXiv:2502.15769) is not among the methods that fig2 compares: its abstract, which was at
   hand, names an asymptotic expansion and a weighted least-squares fit, and neither lengths nor weights nor what counts as
   zero. [Extrapolations](../benchmarks/RESULTS.md) compares a fit that follows from the expansion alone.
-- fig1, fig3 and fig4 are of 2026-11-20. The others were run a day before, when points could change halves inside a block,
+- fig1, fig2, fig3, fig4 and fig8 are of 2026-11-20. The others were run a day before, when points could change halves inside a block,
   which exchanges the noise of rows and hardly more. Their lines on mixed halves (fig2) and on the noise of cells (fig8)
   come with the next full run.
 """

@@ -270,6 +270,8 @@ ARGUMENTS = {
         "u": np.repeat(u()[:32], 4, axis=0), "x": x(), "rows_per_step": 4,
     },
     "infocap.inputs": lambda: {"described": ["Field [mT] = 0..5"]},
+    "infocap.load_sweep": lambda: {"folder": saved_sweep()},
+    "infocap.rank_channels": lambda: {"u": u(), "x": x(), "basis": basis()},
     "infocap.load_result": lambda: {"path": result().save("result.nc")},
     "infocap.probe": lambda: {"system": features(), "basis": basis(), "n_samples": 64, "seed": 1},
     "infocap.product_basis": lambda: {"family": "legendre", "n_inputs": 2, "max_degree": 2},
@@ -345,6 +347,10 @@ ARGUMENTS = {
     "infocap.tasks.narma": lambda: {"order": 10, "n_steps": 100},
     "infocap.tasks.parity": lambda: {"n": 2, "n_steps": 100},
     "infocap.tasks.two_spirals": lambda: {"n_points": 100},
+    "infocap.tasks.named_task": lambda: {"name": "narma10", "basis": delayed()},
+    "infocap.tasks.predict_score": lambda: {
+        "task": infocap.tasks.named_task("narma2", delayed()), "result": sequence_result(),
+    },
     "infocap.tasks.plot.capacity_accuracy": lambda: {"relation": relation()},
     "infocap.tasks.plot.demand_supply": lambda: {
         "demand": infocap.tasks.demand(task(), basis()), "result": result(),
@@ -359,6 +365,13 @@ ARGUMENTS = {
         "plan": plan(), "instrument": infocap.lab.SimulatedBench(features()), "path": "new.db",
         "progress": False, "wait_s": 0.0, "retries": 1,
     },
+    "infocap.lab.acquire_sweep": lambda: {
+        "plan": sweep_plan(), "instrument": Tuned(), "folder": "night", "progress": False,
+        "wait_s": 0.0, "retries": 1,
+    },
+    "infocap.lab.estimate_sweep": lambda: {"folder": measured_sweep()},
+    "infocap.lab.extend_sweep": lambda: {"folder": measured_sweep(), "n_samples": 32},
+    "infocap.lab.sweep_status": lambda: {"folder": measured_sweep()},
     "infocap.lab.extend": lambda: {"path": store(), "n_samples": 32},
     "infocap.lab.status": lambda: {"path": store()},
     "infocap.lab.read": lambda: {"path": table_file(), "u": "u1,u2"},
@@ -374,6 +387,8 @@ ARGUMENTS = {
     "infocap.plot.capacity_bars": lambda: {"result": result()},
     "infocap.plot.capacity_by_delay": lambda: {"result": sequence_result()},
     "infocap.plot.capacity_matrix": lambda: {"result": result()},
+    "infocap.plot.channels": lambda: {"ranking": infocap.rank_channels(u(), x(), basis())},
+    "infocap.plot.input_matrix": lambda: {"result": result()},
     "infocap.plot.compare": lambda: {"results": two_results(), "names": ["a", "b"]},
     "infocap.plot.convergence": lambda: {
         "curve": infocap.convergence(u(), x(), basis()), "terms": ["P1(u1)"],
@@ -435,6 +450,8 @@ INSTANCES = {
     "Diagnosis": lambda: infocap.diagnose(u(), x(), basis()),
     "Exploration": lambda: infocap.explore(u()[:, :1], x(), max_degree=2, most_tested=100),
     "Sweep": swept,
+    "SweepStatus": lambda: infocap.lab.sweep_status(measured_sweep()),
+    "ChannelRanking": lambda: infocap.rank_channels(u(), x(), basis()),
 }
 METHOD_ARGUMENTS = {
     "CapacityResult.capacity_of": lambda: {"target": lambda u: u[:, 0]},
@@ -541,6 +558,19 @@ METHOD_ARGUMENTS = {
     "SetAndRead.measure": lambda: {"u": [0.5]},
     "Check.from_dict": lambda: {"data": infocap.errors.Check("a sentence.").to_dict()},
     "Sweep.at": lambda: {"point": {"n": 2}},
+    "Sweep.save": lambda: {"folder": "sweep"},
+    "SweepStatus.is_complete_at": lambda: {"current": None},
+    "SweepStatus.planned_at": lambda: {"current": None},
+    "SweepStatus.path_at": lambda: {"setting": {"gain": 1}},
+    "Plan.at": lambda: {"self": sweep_plan(), "setting": {"gain": 1}},
+    "SimulatedBench.set": lambda: {
+        "self": infocap.lab.SimulatedBench(make_system=lambda gain: lambda u: gain * u),
+        "setting": {"gain": 1},
+    },
+    "Basis.joined": lambda: {"other": basis()},
+    "DelayedBasis.joined": lambda: {"other": delayed()},
+    "ProductBasis.joined": lambda: {"other": basis()},
+    "CapacityResult.capacity_of_coefficients": lambda: {"coefficients": np.ones(len(result().basis))},
 }  # fmt: skip
 # Parameters that are not given one by one: those of Python, and those that scikit-learn's base class has.
 NOT_OURS = {"self", "cls"}
@@ -584,6 +614,33 @@ def folder_of_results():
     folder.mkdir(exist_ok=True)
     result().save(folder / "device.nc")
     return folder
+
+
+class Tuned:
+    """An instrument with one setting."""
+
+    gain = 1
+
+    def set(self, gain):
+        self.gain = gain
+
+    def measure(self, u):
+        return self.gain * np.concatenate([u, u**2])
+
+
+def sweep_plan():
+    return infocap.lab.Plan(n_inputs=2, max_degree=2, n_samples=16, seed=1, sweep={"gain": [1, 2]})
+
+
+def measured_sweep():
+    folder = Path("measured")
+    if not folder.exists():
+        infocap.lab.acquire_sweep(sweep_plan(), Tuned(), folder, progress=False)
+    return folder
+
+
+def saved_sweep():
+    return swept().save("saved")
 
 
 def saved_plan():

@@ -89,8 +89,8 @@ def test_two_spirals_need_odd_and_high_degrees():
 @pytest.mark.parametrize(
     ("task", "basis", "message"),
     [
-        ("spirals", BASIS, "demand takes a task"),
-        (two_spirals(100), "legendre", "demand takes a task"),
+        ("spirals", BASIS, "must be a Task from"),
+        (two_spirals(100), "legendre", "must be a ProductBasis"),
         (two_spirals(100), infocap.product_basis("legendre", 3, 2), "has 2 inputs, the basis 3"),
         (
             two_spirals(100),

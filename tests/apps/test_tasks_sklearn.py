@@ -90,7 +90,7 @@ def test_features_have_names_for_tables():
 
 
 def test_wrong_parameters_are_refused_when_fitting():
-    with pytest.raises(ParameterError, match="system=None` must be a callable"):
+    with pytest.raises(ParameterError, match="system=None` must be a function"):
         SystemFeatures(None).fit(TASK.inputs, TASK.labels)
 
 

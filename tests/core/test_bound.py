@@ -141,7 +141,7 @@ def test_the_bound_for_another_number_of_samples():
         (lambda: efficiency_bound(PLANE.__call__, PLANE, draws=32), ParameterError, "draws=32` must be"),
         (lambda: efficiency_bound(infocap.systems.RandomFeatures(2, 40), PLANE, draws=64), DataError, "at least 82"),
         (lambda: efficiency_bound(one_readout(1, 1), LINE, n_samples=0), ParameterError, "n_samples=0` must be"),
-        (lambda: efficiency_bound(np.tanh, infocap.delayed_basis(max_delay={1: 2})), ParameterError, "from a result"),
+        (lambda: efficiency_bound(np.tanh, infocap.delayed_basis(max_delay={1: 2})), ParameterError, "needs a result"),
     ],
 )  # fmt: skip
 def test_mistakes_get_a_sentence(call, error, message):

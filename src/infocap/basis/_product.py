@@ -409,6 +409,7 @@ class ProductBasis:
             return self
         return type(self)(self.families, self.indices[rows], *self._further_arguments)
 
+    @checks_arguments
     def joined(self, other: ProductBasis) -> Self:
         """Return the basis of all functions of this one and of another, each once, by degree.
 

@@ -148,6 +148,7 @@ def capacity_matrix(
     return ax
 
 
+@checks_arguments
 def input_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Draw which inputs interact: capacities of the functions that contain both of two inputs.
 

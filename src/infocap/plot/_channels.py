@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from .._validation import checks_arguments
 from ..workflow import ChannelRanking
 from ._style import COLOURS, COMPARISON_COLOUR, axes_in_style
 
@@ -13,6 +14,7 @@ MARKED_SHARE = 0.95
 LABEL_DISTANCE = 4.0
 
 
+@checks_arguments
 def channels(ranking: ChannelRanking, ax: Axes | None = None) -> Axes:
     """Draw the share of the capacity against the number of channels in the best order.
 

@@ -962,6 +962,12 @@ class CapacityResult:
             the rest lies outside the basis and counts as not computed.
         """
         self._refuse_without_coordinates()
+        coefficients = require_numbers("coefficients", coefficients)
+        if coefficients.shape != (len(self.basis),):
+            raise ParameterError(
+                f"`coefficients` has the shape {coefficients.shape}; give one number for each of "
+                f"the {len(self.basis)} functions of the basis."
+            )
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             of_all_rows, of_first_half, of_second_half = (
                 float(np.sum((coordinates @ coefficients) ** 2)) for coordinates in self.coordinates

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._formatting import percent, with_error
-from .._validation import did_you_mean
+from .._validation import checks_arguments, did_you_mean
 from ..basis import DelayedBasis, ProductBasis
 from ..errors import DataError, ParameterError
 from ..result import CapacityResult
@@ -63,6 +63,7 @@ class PredictedScore:
         return f"{text}; the basis holds {percent(self.explained)} of the target"
 
 
+@checks_arguments
 def predict_score(task: Task, result: CapacityResult) -> PredictedScore:
     """Predict how well a linear readout of a device does a task, from its capacities.
 
@@ -106,6 +107,7 @@ def predict_score(task: Task, result: CapacityResult) -> PredictedScore:
     )
 
 
+@checks_arguments
 def named_task(name: str, basis: ProductBasis) -> Task:
     """Return a task by its name, for the inputs of a basis: "narma10", "parity3".
 

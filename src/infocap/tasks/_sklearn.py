@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import to_numpy
-from .._validation import checks_arguments, require_whole_number, shown
+from .._validation import require_whole_number, shown
 from ..errors import DataError
 from ..samples import Table
 from ..systems import measure
@@ -45,13 +45,12 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    @checks_arguments
+    # scikit-learn asks that wrong parameters are kept here and refused by `fit`.
     def __init__(self, system: System, seed: int | None = None, washout: int = 0) -> None:
         self.system = system
         self.seed = seed
         self.washout = washout
 
-    @checks_arguments
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
         """Measure one sample, to see how many readouts the system has.
 
@@ -68,7 +67,6 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_readouts_ = self._measure(X[:1]).shape[1]
         return self
 
-    @checks_arguments
     def transform(self, X: ArrayLike) -> Floats:
         """Return the readouts (samples, readouts).
 
@@ -86,7 +84,7 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the inputs as scikit-learn wants them; what it refuses is an error of ours."""
         try:
             values: Floats = validate_data(self, X, dtype=float, reset=reset)
-        except (TypeError, ValueError, OverflowError) as problem:
+        except (ValueError, OverflowError) as problem:
             raise DataError(f"`X={shown(X)}` cannot be used: {problem}") from None
         return values
 

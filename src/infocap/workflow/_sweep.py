@@ -176,6 +176,7 @@ class Sweep:
             columns[name] = [point[name] for point in self.points]
         return totals.join(by_degree).reset_index().assign(**columns)
 
+    @checks_arguments
     def save(self, folder: str | Path) -> Path:
         """Write each result to a file of its own in a folder, and return the folder.
 
@@ -205,6 +206,7 @@ class Sweep:
         return folder
 
 
+@checks_arguments
 def load_sweep(folder: str | Path) -> Sweep:
     """Return the sweep in a folder that `sweep` with ``path=`` or `Sweep.save` wrote.
 

@@ -91,6 +91,7 @@ class SweepStatus:
         """Measurements in the plan, of all settings."""
         return sum(self.planned_at(current) for current in self.statuses)
 
+    @checks_arguments
     def planned_at(self, current: Status | None) -> int:
         """Return how many measurements are planned at a setting.
 
@@ -105,6 +106,7 @@ class SweepStatus:
             return self._planned_per_setting
         return max(current.planned, self._planned_per_setting)
 
+    @checks_arguments
     def is_complete_at(self, current: Status | None) -> bool:
         """Return whether nothing is left to measure at a setting.
 
@@ -173,6 +175,7 @@ class SweepStatus:
         """
         return _store_path(self.folder, self.plan.at(**setting))
 
+    @checks_arguments
     def refreshed(self, until: float | None = None, nan_policy: str = "raise") -> "SweepStatus":
         """Return how the sweep stands by now; what is complete is not estimated again.
 
@@ -375,6 +378,7 @@ def _differences(there: Plan, here: Plan) -> str:
     return ", ".join(differences)
 
 
+@checks_arguments
 def extend_sweep(folder: str | Path, n_samples: int) -> Plan:
     """Let a sweep plan more samples at every setting, and return the longer plan.
 
@@ -417,6 +421,7 @@ def is_sweep_folder(path: str | Path) -> bool:
     return (Path(path) / PLAN_FILE).is_file()
 
 
+@checks_arguments
 def sweep_status(
     folder: str | Path,
     *,
@@ -475,6 +480,7 @@ def _look(
     return SweepStatus(folder, plan, tuple(statuses))
 
 
+@checks_arguments
 def estimate_sweep(
     folder: str | Path, settings: Mapping[str, Iterable[Any]] | None = None, **options: Any
 ) -> Sweep:
